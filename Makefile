@@ -1,0 +1,128 @@
+# Makespan's build, for GNU make and bmake.
+#
+#   make                    the three programs, in $(BUILD)/bin
+#   make test               installs what the tests need, builds, lints, runs every test
+#   make quickstart         a fleet of one on this machine, a sweep of a real build, its table
+#   make install            PREFIX=/usr/local DESTDIR=
+#
+#   make lint, check-unit, check-sim, check-fuzz, check-system     one kind of test
+#   make unit T=common/jobs       one unit test program       (also: sim T=fleet, system T=010-help)
+#   make fuzz T=frame SECONDS=60  one fuzz target under libFuzzer
+#   make test-asan, test-clang    every test under the sanitizers; built by clang
+#   make worker32           the worker as a static 32-bit program for the Pentium Pro
+#
+# Variables: BUILD (folder for everything that is made), CC, CFLAGS, LDFLAGS, WERROR=-Werror, V=1
+# (shows the commands), SAN=address,undefined; each may also be set in the environment.
+#
+# Sources are found by folder: deploy/rules.sh writes $(BUILD)/rules.mk, a plain rule for each
+# object, library and program, before make reads on. A new source file needs no edit here.
+
+all: programs
+
+BUILD  != echo "$${BUILD:-build}"
+CC     != echo "$${CC:-cc}"
+CFLAGS != echo "$${CFLAGS--O2 -g}"
+LDFLAGS != echo "$${LDFLAGS:-}"
+WERROR != echo "$${WERROR:-}"
+SAN    != echo "$${SAN:-}"
+V      != echo "$${V:-}"
+PREFIX = /usr/local
+DESTDIR =
+T =
+SECONDS = 60
+
+# For a foreign target: flags for every compilation and link, a sysroot, -static.
+ARCHFLAGS =
+SYSROOT =
+STATIC =
+
+RULES != BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
+    SAN='$(SAN)' V='$(V)' ARCHFLAGS='$(ARCHFLAGS)' SYSROOT='$(SYSROOT)' STATIC='$(STATIC)' \
+    sh deploy/rules.sh
+include $(BUILD)/rules.mk
+include $(BUILD)/deps.mk
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: all programs tests test check lint check-unit check-sim check-fuzz check-system \
+    unit sim system fuzz test-asan test-clang worker32 quickstart install clean
+
+# GNU make alone has MAKE_HOST, and only it would print the names of the folders it enters.
+QUIET = $(MAKE_HOST:%=--no-print-directory)
+
+# For a make below this one: as many jobs as there are CPUs, unless jobs were asked for above.
+SETJ = j=; case " $$MAKEFLAGS" in *" -j"*|*" -J"*|*--jobserver*) ;; \
+    *) j=-j$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) ;; esac
+
+RUN_TESTS = sh tests/harness/run-tests -b '$(BUILD)'
+
+programs: $(PROGRAMS)
+
+tests: $(PROGRAMS) $(UNIT_TESTS) $(SIM_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS)
+
+test:
+	@sh deploy/deps --test
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)' tests
+	@$(RUN_TESTS) all
+
+check: tests
+	@$(RUN_TESTS) all
+
+lint: programs
+	@$(RUN_TESTS) lint
+
+check-unit: $(UNIT_TESTS)
+	@$(RUN_TESTS) unit
+
+check-sim: $(SIM_TESTS)
+	@$(RUN_TESTS) sim
+
+check-fuzz: $(FUZZ_TESTS)
+	@$(RUN_TESTS) fuzz
+
+check-system: $(PROGRAMS) $(TEST_TOOLS)
+	@$(RUN_TESTS) system
+
+unit: $(BUILD)/tests/unit/$(T)_test
+	@$(RUN_TESTS) -v unit '$(BUILD)/tests/unit/$(T)_test'
+
+sim: $(BUILD)/tests/sim/$(T)_test
+	@$(RUN_TESTS) -v sim '$(BUILD)/tests/sim/$(T)_test'
+
+system: $(PROGRAMS) $(TEST_TOOLS)
+	@$(RUN_TESTS) -v system 'tests/system/$(T).sh'
+
+# The seeds of the tree are only read; what libFuzzer finds stays in $(BUILD)-fuzz/corpus.
+fuzz:
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-fuzz' CC=clang SAN=fuzzer-no-link,address,undefined \
+	    '$(BUILD)-fuzz/libfuzzer/fuzz_$(T)'
+	@mkdir -p '$(BUILD)-fuzz/corpus/$(T)' 'tests/fuzz/corpus/$(T)'
+	'$(BUILD)-fuzz/libfuzzer/fuzz_$(T)' -max_total_time=$(SECONDS) \
+	    -artifact_prefix='$(BUILD)-fuzz/' '$(BUILD)-fuzz/corpus/$(T)' 'tests/fuzz/corpus/$(T)'
+
+test-asan:
+	@sh deploy/deps --test
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-asan' SAN=address,undefined tests
+	@sh tests/harness/run-tests -b '$(BUILD)-asan' -a unit sim fuzz system
+
+test-clang:
+	@sh deploy/deps --test --clang
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-clang' CC=clang tests
+	@sh tests/harness/run-tests -b '$(BUILD)-clang' all
+
+worker32:
+	@sh deploy/i386-sysroot '$(BUILD)/i386/sysroot'
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)/i386' CC=gcc SAN= ARCHFLAGS='-m32 -march=pentiumpro' \
+	    SYSROOT='$(BUILD)/i386/sysroot' STATIC=-static '$(BUILD)/i386/bin/makespan-worker'
+
+quickstart:
+	@sh deploy/deps --quickstart
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)' programs
+	@PATH="$$(cd '$(BUILD)/bin' && pwd):$$PATH" sh deploy/quickstart
+
+install: programs
+	@sh deploy/install '$(BUILD)' '$(DESTDIR)$(PREFIX)'
+
+clean:
+	@for d in '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-clang' '$(BUILD)-fuzz'; do \
+	    if [ -f "$$d/.makespan-build" ]; then rm -rf "$$d"; fi; done
