@@ -1,0 +1,41 @@
+/* generic.c: the calls of compat.h on a system about which nothing more than POSIX is known. */
+#include "common/compat/compat.h"
+
+#include "common/clock.h"
+#include "common/err.h"
+
+#include <unistd.h>
+
+#define FILES_MAX_DEFAULT 1024
+
+int64_t compat_boot_ns(void)
+{
+    return clock_mono_ns();
+}
+
+int compat_pidfd_open(int64_t pid)
+{
+    (void)pid;
+    return -ERR_UNSUP;
+}
+
+int compat_no_new_privs(void)
+{
+    return -ERR_UNSUP;
+}
+
+int compat_subreaper(void)
+{
+    return -ERR_UNSUP;
+}
+
+void compat_close_from(int first)
+{
+    long end = sysconf(_SC_OPEN_MAX);
+    if (end < 0) {
+        end = FILES_MAX_DEFAULT;
+    }
+    for (long fd = first; fd < end; fd++) {
+        close((int)fd);
+    }
+}
