@@ -145,7 +145,11 @@ done
 # shellcheck disable=SC2086 # a list of plain names
 { [ -z "$dirs" ] || find $dirs -name '*.c' -type f; } | sort >"$tmp/sources"
 
-awk -v os="$os" -v need_build="$need_build" -v need_test="$need_test" -v tmp="$tmp" '
+# One file of common/compat answers for this system.
+compat=generic
+[ ! -f "common/compat/$os.c" ] || compat=$os
+
+awk -v os="$os" -v compat="$compat" -v need_build="$need_build" -v need_test="$need_test" -v tmp="$tmp" '
 function base(p) { sub(/.*\//, "", p); return p }
 function dir(p) { return sub(/\/[^\/]*$/, "", p) ? p : "." }
 function obj(p) { sub(/\.c$/, ".o", p); return "$(BUILD)/obj/" p }
@@ -205,7 +209,7 @@ BEGIN {
 }
 {
     p = $0
-    if (foreign(base(p))) next
+    if (foreign(base(p)) || dir(p) == "common/compat" && base(p) != compat ".c") next
     source[++ns] = p
     l = library(p)
     if (l != "") {
