@@ -1,6 +1,6 @@
 /* msg.h: the messages of the protocol as structs, and what can be done with any of them.
  *
- * All structs come from proto/schema.def: `struct msg_hello` for the message HELLO, `struct rec_fact`
+ * All structs come from proto/schema.def: struct msg_hello for the message HELLO, struct rec_fact
  * for the record fact. A field `x` is
  *     U32 U64 I64 BOOL   uint32_t, uint64_t, int64_t, bool x       and bool has_x
  *     STR                const char *x                             NULL: absent
@@ -51,7 +51,7 @@ struct msg_bytes {
     size_t len;
 };
 
-/* How a row of the schema becomes members: the type gives a shape and a C type, the shape declares. */
+/* How a row of the schema becomes members: the type gives a shape and a C type. */
 #define MSG_C_U32 MSG_ONE, uint32_t
 #define MSG_C_U64 MSG_ONE, uint64_t
 #define MSG_C_I64 MSG_ONE, int64_t
@@ -119,8 +119,8 @@ enum {
     MSG_STRS_ITEM_MAX = 4096, /* bytes of one item of STRS */
 };
 
-/* The most bytes that msg_decode() ever takes for a body of n bytes. */
-#define MSG_MEMORY_MAX(n) (10 * (n) + 6144)
+/* The most bytes that msg_decode() takes out of its arena for a body of n bytes. */
+#define MSG_MEMORY_MAX(n) (8 * (n) + 6144)
 
 /* Reads the body of a frame of that type. 0: *out is one heap object, given to msg_free(); it
  * borrows nothing from body. Strings are UTF-8 without NUL bytes. Memory is bounded by
