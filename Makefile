@@ -58,7 +58,7 @@ RUN_TESTS = sh tests/harness/run-tests -b '$(BUILD)'
 
 programs: $(PROGRAMS)
 
-tests: $(PROGRAMS) $(UNIT_TESTS) $(SIM_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS)
+tests: $(LIBRARIES) $(PROGRAMS) $(UNIT_TESTS) $(SIM_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS)
 
 test:
 	@sh deploy/deps --test
@@ -68,7 +68,7 @@ test:
 check: tests
 	@$(RUN_TESTS) all
 
-lint: programs
+lint: $(LIBRARIES) $(PROGRAMS)
 	@$(RUN_TESTS) lint
 
 check-unit: $(UNIT_TESTS)

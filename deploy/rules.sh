@@ -45,7 +45,6 @@ netbsd) features=-D_NETBSD_SOURCE ;;
 esac
 
 # Packages. A missing one is named when something that needs it is built, not before.
-need_build= need_test=
 if [ -n "$SYSROOT" ]; then
     PKG_CONFIG_SYSROOT_DIR=$SYSROOT
     PKG_CONFIG_LIBDIR=
@@ -59,76 +58,74 @@ fi
 pcflags=
 [ -z "$STATIC" ] || pcflags=--static
 
-# lib VARIABLE pkg-config-name Debian-package kind: sets VARIABLE to the link flags.
+# lib pkg-config-name Debian-package kind: prints the link flags, or notes that it is missing.
 lib()
 {
-    if $PKG_CONFIG --exists "$2" 2>/dev/null; then
-        flags=$($PKG_CONFIG $pcflags --libs "$2")
-        pkg_cflags="$pkg_cflags $($PKG_CONFIG --cflags "$2")"
+    if $PKG_CONFIG --exists "$1" 2>/dev/null; then
+        $PKG_CONFIG --cflags "$1" | tr ' ' '\n' >>"$tmp/cflags"
+        # The combined libevent would stand beside libevent_core.
+        $PKG_CONFIG $pcflags --libs "$1" | tr ' ' '\n' | grep -vx -e -levent | tr '\n' ' '
     else
-        flags=
-        eval "need_$4=\"\$need_$4 $3\""
+        echo "$2" >>"$tmp/need-$3"
     fi
-    eval "$1=\$flags"
 }
 
-pkg_cflags=
-command -v ${CC%% *} >/dev/null 2>&1 || need_build="$need_build ${CC%% *}"
-if command -v "$PKG_CONFIG" >/dev/null 2>&1; then
-    lib l_ssl libssl libssl-dev build
-    lib l_crypto libcrypto libssl-dev build
-    lib l_event libevent_core libevent-dev build
-    lib l_evssl libevent_openssl libevent-dev build
-    lib l_msgpack msgpack libmsgpack-dev build
-    lib l_yaml yaml-0.1 libyaml-dev build
-    lib l_jansson jansson libjansson-dev build
-    l_sqlite= l_criterion= l_web=
-    if [ -z "$SYSROOT" ]; then
-        lib l_sqlite sqlite3 libsqlite3-dev build
-        lib l_criterion criterion libcriterion-dev test
-        if [ -d coordinator/web ]; then
-            lib l_evx libevent_extra libevent-dev build
-            lib l_z zlib zlib1g-dev build
-            l_web="$l_evx $l_z"
-        fi
-    fi
-    # The combined libevent would stand beside libevent_core.
-    l_evssl=$(echo "$l_evssl" | sed 's/-levent\( \|$\)/ /g')
-else
-    need_build="$need_build pkg-config"
-    l_ssl= l_crypto= l_event= l_evssl= l_msgpack= l_yaml= l_jansson= l_sqlite= l_criterion= l_web=
-fi
-need_build=$(echo "$need_build" | tr ' ' '\n' | sort -u | tr '\n' ' ')
-need_build=$(echo $need_build) need_test=$(echo $need_test)
-pkg_cflags=$(echo "$pkg_cflags" | tr ' ' '\n' | sort -u | tr '\n' ' ')
+# words FILE: its lines, each once, as one line.
+words()
+{
+    sort -u "$1" | tr '\n' ' ' | sed 's/^ *//; s/ *$//'
+}
 
-base="$l_evssl $l_event $l_ssl $l_crypto $l_msgpack $l_yaml $l_jansson -lm"
-LIBS_WORKER=$base
-LIBS_CTL=$base
-LIBS_COORD="$l_sqlite $l_web $base"
-LIBS_COMMON="$l_event $l_yaml $l_jansson -lm"
-LIBS_PROTO=$base
+: >"$tmp/cflags"
+: >"$tmp/need-build"
+: >"$tmp/need-test"
+command -v "${CC%% *}" >/dev/null 2>&1 || echo "${CC%% *}" >>"$tmp/need-build"
+base=-lm l_sqlite= l_criterion= l_web=
+if command -v "$PKG_CONFIG" >/dev/null 2>&1; then
+    l_event=$(lib libevent_core libevent-dev build)
+    l_evssl=$(lib libevent_openssl libevent-dev build)
+    l_tls="$(lib libssl libssl-dev build) $(lib libcrypto libssl-dev build)"
+    l_msgpack=$(lib msgpack libmsgpack-dev build)
+    l_text="$(lib yaml-0.1 libyaml-dev build) $(lib jansson libjansson-dev build)"
+    base="$l_evssl $l_event $l_tls $l_msgpack $l_text -lm"
+    if [ -z "$SYSROOT" ]; then
+        l_sqlite=$(lib sqlite3 libsqlite3-dev build)
+        l_criterion=$(lib criterion libcriterion-dev test)
+    fi
+    if [ -d coordinator/web ]; then
+        l_web="$(lib libevent_extra libevent-dev build) $(lib zlib zlib1g-dev build)"
+    fi
+else
+    echo pkg-config >>"$tmp/need-build"
+fi
+need_build=$(words "$tmp/need-build")
+need_test=$(words "$tmp/need-test")
+pkg_cflags=$(words "$tmp/cflags")
 
 warn="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
 sanflags=
 [ -z "$SAN" ] || sanflags="-fsanitize=$SAN -fno-sanitize-recover=all -fno-omit-frame-pointer"
 compile="$CC -std=c17 $features -D_FILE_OFFSET_BITS=64 $ARCHFLAGS $CFLAGS $warn $WERROR $sanflags"
-compile=$(echo $compile -I. -I"$BUILD/gen" $pkg_cflags)
-link=$(echo $CC $ARCHFLAGS $CFLAGS $sanflags $STATIC $LDFLAGS -Wl,--as-needed)
+compile="$compile -I. -I$BUILD/gen $pkg_cflags"
+link="$CC $ARCHFLAGS $CFLAGS $sanflags $STATIC $LDFLAGS -Wl,--as-needed"
 quiet=@
 [ -z "$V" ] || quiet=
 
 {
     echo "$compile"
     echo "$link"
-    echo "$LIBS_COORD | $LIBS_COMMON | $l_criterion"
+    echo "$l_sqlite $l_web $base $l_criterion"
     $CC --version 2>/dev/null | head -n 1 || :
 } | put "$BUILD/flags"
 
 # What a program says of itself. SOURCE_DATE_EPOCH makes a build repeatable.
 version=$(sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
-commit=$(git rev-parse --short=12 HEAD 2>/dev/null || :)
-when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+commit= when=
+if [ -e .git ]; then
+    commit=$(git rev-parse --short=12 HEAD 2>/dev/null || :)
+    when=$(git log -1 --format=%ct 2>/dev/null || :)
+fi
+when=${SOURCE_DATE_EPOCH:-${when:-$(date -r CHANGELOG.md +%s)}}
 {
     echo "/* Made by deploy/rules.sh. */"
     echo "#ifndef MAKESPAN_BUILD_H"
@@ -256,21 +253,21 @@ END {
         progs = progs " " b "makespand"
     }
     if ("worker/main.c" in main) {
-        program(b "makespan-worker", " " obj("worker/main.c"), worker, "$(LIBS_WORKER)")
+        program(b "makespan-worker", " " obj("worker/main.c"), worker, "$(LIBS)")
         progs = progs " " b "makespan-worker"
     }
     if ("coordinator/ctl/main.c" in main) {
-        program(b "makespan", " " obj("coordinator/ctl/main.c"), ctl, "$(LIBS_CTL)")
+        program(b "makespan", " " obj("coordinator/ctl/main.c"), ctl, "$(LIBS)")
         progs = progs " " b "makespan"
     }
 
     units = ""
     for (i = 1; i <= nu; i++) {
         p = unit[i]; t = "$(BUILD)/" stem(p)
-        if (p ~ /^tests\/unit\/common\//) { n = "common"; l = "$(LIBS_COMMON)" }
-        else if (p ~ /^tests\/unit\/proto\//) { n = proto; l = "$(LIBS_PROTO)" }
-        else if (p ~ /^tests\/unit\/worker\//) { n = worker; l = "$(LIBS_WORKER)" }
-        else if (p ~ /^tests\/unit\/coordinator\/ctl\//) { n = ctl; l = "$(LIBS_CTL)" }
+        if (p ~ /^tests\/unit\/common\//) { n = "common"; l = "$(LIBS)" }
+        else if (p ~ /^tests\/unit\/proto\//) { n = proto; l = "$(LIBS)" }
+        else if (p ~ /^tests\/unit\/worker\//) { n = worker; l = "$(LIBS)" }
+        else if (p ~ /^tests\/unit\/coordinator\/ctl\//) { n = ctl; l = "$(LIBS)" }
         else if (p ~ /^tests\/unit\/coordinator\//) { n = coord; l = "$(LIBS_COORD)" }
         else { n = every; l = "$(LIBS_COORD)" }
         program(t, " " obj(p), "test_harness " n, l " $(LIBS_CRITERION)")
@@ -300,6 +297,9 @@ END {
         program(t, " " obj(p), "test_harness " every, "$(LIBS_COORD)")
         tools = tools " " t
     }
+    all = ""
+    for (i = 1; i <= nl; i++) if (lib[i] != "test_harness") all = all " $(BUILD)/lib" lib[i] ".a"
+    print "LIBRARIES =" all
     print "PROGRAMS =" progs
     print "UNIT_TESTS =" units
     print "SIM_TESTS =" sims
@@ -336,9 +336,8 @@ need()
     echo "AR = ${AR:-ar}"
     echo "COMPILE = $compile"
     echo "LINK = $link"
-    for v in COORD WORKER CTL COMMON PROTO; do
-        eval "echo LIBS_$v = \$LIBS_$v"
-    done
+    echo "LIBS = $base"
+    echo "LIBS_COORD = $l_sqlite $l_web $base"
     echo "LIBS_CRITERION = $l_criterion"
     echo
     cat "$tmp/body"
