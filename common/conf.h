@@ -51,15 +51,16 @@ struct conf_row {
     const char *help; /* one sentence */
 };
 
-/* Fills the struct with the defaults. */
+/* Fills the struct, whatever it holds, with the defaults. A default that its own row does not allow is a bug and asserts. */
 void conf_defaults(const struct conf_row *rows, size_t n, void *out);
-/* Reads text over the defaults: all mistakes at once in diag, an unknown key with the nearest name. 0 or negative; then `out` holds what could be read and is still
- * to be given to conf_free(). `n_text` 0 (an empty file) is fine. */
+/* Reads text over what conf_defaults() put into `out`: all mistakes at once in diag, an unknown key with the nearest name. 0 or negative; then `out` holds what
+ * could be read and is still to be given to conf_free(). `n_text` 0 (an empty file, or comments alone) is fine. */
 int conf_parse(const struct conf_row *rows, size_t n, const char *file, const void *text, size_t n_text, void *out,
                struct diag *diag) MUST_CHECK;
 /* Reads the file; a missing one is -ERR_NOTFOUND with text. */
 int conf_load(const struct conf_row *rows, size_t n, const char *path, void *out, struct diag *diag) MUST_CHECK;
-/* Appends the effective values as YAML, each with its unit and, behind #, the help. */
+/* Appends the effective values as YAML, each with its unit and, behind #, the help; conf_parse() reads the same values from it. An unset
+ * value is a comment. Members of one nested map must be rows that follow each other. */
 void conf_print(const struct conf_row *rows, size_t n, const void *conf, struct buf *out);
 /* Frees every owned member. */
 void conf_free(const struct conf_row *rows, size_t n, void *conf);

@@ -31,7 +31,8 @@ struct yaml_doc;
 
 /* Parses the text; `file` names it in messages (copied). NULL with one located message in diag on failure. An empty document is an error. */
 struct yaml_doc *yaml_parse(const char *file, const void *text, size_t n, struct diag *diag) MUST_CHECK;
-void yaml_free(struct yaml_doc **doc);
+/* NULL inside is fine. (libyaml itself exports a yaml_free.) */
+void yaml_doc_free(struct yaml_doc **doc);
 const struct yaml_node *yaml_root(const struct yaml_doc *doc);
 const char *yaml_file(const struct yaml_doc *doc);
 /* The value of a key in a map, or NULL. */
