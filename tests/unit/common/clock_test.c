@@ -1,0 +1,46 @@
+/* clock_test.c: the clocks run forward and have the units that they say. */
+#include "common/clock.h"
+
+#include <criterion/criterion.h>
+#include <time.h>
+
+Test(clock, units)
+{
+    cr_assert_eq(CLOCK_SEC, INT64_C(1000000000));
+    cr_assert_eq(CLOCK_DAY, INT64_C(86400) * CLOCK_SEC);
+    cr_assert_eq(CLOCK_MIN, 60 * CLOCK_SEC);
+    cr_assert_eq(CLOCK_HOUR, 60 * CLOCK_MIN);
+}
+
+Test(clock, monotonic_never_goes_back)
+{
+    int64_t last = clock_mono_ns();
+    int64_t first = last;
+    for (int i = 0; i < 100000; i++) {
+        int64_t now = clock_mono_ns();
+        cr_assert_geq(now, last);
+        last = now;
+    }
+    cr_assert_gt(last, first);
+}
+
+static int64_t direct(clockid_t id)
+{
+    struct timespec ts;
+    cr_assert_eq(clock_gettime(id, &ts), 0);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+Test(clock, each_is_the_clock_it_says)
+{
+    int64_t a = direct(CLOCK_MONOTONIC);
+    int64_t b = clock_mono_ns();
+    int64_t c = direct(CLOCK_MONOTONIC);
+    cr_assert(a <= b && b <= c);
+    a = direct(CLOCK_REALTIME);
+    b = clock_wall_ns();
+    c = direct(CLOCK_REALTIME);
+    cr_assert(a <= b && b <= c);
+    a = direct(CLOCK_MONOTONIC);
+    cr_assert_geq(clock_boot_ns(), a, "suspended time only adds to it");
+}
