@@ -22,11 +22,14 @@ die()
     exit 1
 }
 
-# put FILE: standard input becomes FILE, at once, and only when it differs.
+# put FILE [MADE]: standard input becomes FILE, at once, and only when it differs; then what was
+# made by it goes. (bmake compares times by the second: a newer FILE alone may not be seen as such.)
 put()
 {
     cat >"$tmp/put"
-    cmp -s "$tmp/put" "$1" || mv -f "$tmp/put" "$1"
+    cmp -s "$tmp/put" "$1" && return
+    [ $# -eq 1 ] || rm -rf "$2"
+    mv -f "$tmp/put" "$1"
 }
 
 case $BUILD in
@@ -116,7 +119,7 @@ quiet=@
     echo "$link"
     echo "$l_sqlite $l_web $base $l_criterion"
     $CC --version 2>/dev/null | head -n 1 || :
-} | put "$BUILD/flags"
+} | put "$BUILD/flags" "$BUILD/obj"
 
 # What a program says of itself. SOURCE_DATE_EPOCH makes a build repeatable.
 version=$(sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
@@ -309,7 +312,7 @@ END {
 
 sed "s|^\$(BUILD)|$BUILD|" "$tmp/dirs" | sort -u | xargs mkdir -p
 while read -r l objects; do
-    echo "$objects" | put "$BUILD/lib$l.list"
+    echo "$objects" | put "$BUILD/lib$l.list" "$BUILD/lib$l.a"
 done <"$tmp/libs"
 {
     cat "$tmp/tests"
