@@ -69,7 +69,7 @@ struct report_line {
 
 struct report {
     const struct model_sweep_data *data;
-    bool provisional; /* the sweep has not ended, or not every planned run has its attempt */
+    bool provisional; /* the sweep has not ended */
     size_t planned, done; /* measured runs that were drawn; those with a counted attempt */
     const struct report_cell *cells; /* by workload, host, jobs (none, numbers, max), variant */
     size_t cell_count;

@@ -1,0 +1,129 @@
+/* render_mail.c: the report for a mail: no line beyond 72 columns, spread in a second table. Owns nothing. */
+#include "common/buf.h"
+#include "common/jobs.h"
+#include "common/str.h"
+#include "coordinator/verdict/render.h"
+#include "coordinator/verdict/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAIL_WIDTH 72
+
+/* Appends a name that takes at most `width` columns; a longer one ends in "~". */
+static void add_name(struct buf *out, const char *name, size_t width)
+{
+    struct buf cut = BUF_INIT;
+    size_t n = strlen(name);
+
+    buf_add_str(&cut, name);
+    while (n > 0 && str_columns(buf_str(&cut)) > width) {
+        do
+            n--;
+        while (n > 0 && ((unsigned char)name[n] & 0xC0) == 0x80);
+        buf_reset(&cut);
+        buf_add(&cut, name, n);
+        buf_add_char(&cut, '~');
+    }
+    render_pad(out, buf_str(&cut), width, 0);
+    buf_fini(&cut);
+}
+
+static void add_right(struct buf *out, size_t width, int has, double value, int decimals)
+{
+    char t[64];
+
+    render_pad(out, render_number(t, sizeof t, has, value, decimals), width, 1);
+}
+
+static void end_line(struct buf *out)
+{
+    while (out->len > 0 && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+    buf_add_char(out, '\n');
+}
+
+static void add_cell(const struct report_cell *c, struct buf *out)
+{
+    char jobs[16];
+    struct buf name = BUF_INIT;
+
+    add_name(out, c->host->name, 12);
+    buf_add_char(out, ' ');
+    render_pad(out, jobs_flag(jobs, sizeof jobs, c->cell->jobs), 6, 0);
+    buf_add_char(out, ' ');
+    buf_printf(&name, "(%s)", c->variant->name);
+    add_name(out, buf_str(&name), 14);
+    buf_fini(&name);
+}
+
+static void times_row(const struct report_cell *c, struct buf *out)
+{
+    int any = c->real.n > 0;
+
+    add_right(out, 9, any, c->real.mean, 2);
+    buf_add_char(out, ' ');
+    add_right(out, 9, c->has_user, c->user, 2);
+    buf_add_char(out, ' ');
+    add_right(out, 9, c->has_sys, c->sys, 2);
+    buf_add_char(out, ' ');
+    add_right(out, 5, c->has_cpu, c->cpu, 0);
+    buf_add_str(out, "  ");
+    add_cell(c, out);
+    end_line(out);
+}
+
+static void spread_row(const struct report_cell *c, struct buf *out)
+{
+    char t[64];
+    int any = c->real.n > 0;
+
+    snprintf(t, sizeof t, "%zu", c->real.n);
+    render_pad(out, t, 4, 1);
+    buf_add_char(out, ' ');
+    add_right(out, 6, c->real.has_sd && c->real.mean > 0, 100 * c->real.sd / c->real.mean, 1);
+    buf_add_char(out, ' ');
+    add_right(out, 9, any, c->real.min, 2);
+    buf_add_char(out, ' ');
+    add_right(out, 9, any, c->real.median, 2);
+    buf_add_str(out, "  ");
+    add_cell(c, out);
+    buf_add_str(out, render_marks(t, sizeof t, c));
+    end_line(out);
+}
+
+static void table(const struct report *report, size_t first, size_t n, struct buf *out)
+{
+    buf_add_str(out, "     real      user       sys  cpu%  host         -jN    (variant)\n");
+    for (size_t i = first; i < first + n; i++)
+        times_row(&report->cells[i], out);
+    buf_add_str(out, "\n   n    sd%       min    median  host         -jN    (variant)\n");
+    for (size_t i = first; i < first + n; i++)
+        spread_row(&report->cells[i], out);
+}
+
+int render_mail(const struct report *report, struct buf *out)
+{
+    size_t at = 0;
+
+    render_title(report, out);
+    buf_add_str(out, "\n\n");
+    if (report->cell_count == 0)
+        buf_add_str(out, "no cells\n");
+    while (at < report->cell_count) {
+        size_t n = 1;
+
+        while (at + n < report->cell_count && report->cells[at + n].workload == report->cells[at].workload)
+            n++;
+        if (at > 0)
+            buf_add_char(out, '\n');
+        if (render_many_workloads(report))
+            buf_printf(out, "%s:\n", report->cells[at].workload->name);
+        table(report, at, n, out);
+        at += n;
+    }
+    if (report->line_count + report->note_count > 0)
+        buf_add_char(out, '\n');
+    render_below(report, "", MAIL_WIDTH, out);
+    return out->err;
+}
