@@ -30,6 +30,7 @@ PREFIX = /usr/local
 DESTDIR =
 T =
 SECONDS = 60
+FUZZ_ARGS =
 
 # For a foreign target: flags for every compilation and link, a sysroot, -static.
 ARCHFLAGS =
@@ -97,7 +98,7 @@ fuzz:
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-fuzz' CC=clang SAN=fuzzer-no-link,address,undefined \
 	    '$(BUILD)-fuzz/libfuzzer/fuzz_$(T)'
 	@mkdir -p '$(BUILD)-fuzz/corpus/$(T)' 'tests/fuzz/corpus/$(T)'
-	'$(BUILD)-fuzz/libfuzzer/fuzz_$(T)' -max_total_time=$(SECONDS) \
+	'$(BUILD)-fuzz/libfuzzer/fuzz_$(T)' -max_total_time=$(SECONDS) $(FUZZ_ARGS) \
 	    -artifact_prefix='$(BUILD)-fuzz/' '$(BUILD)-fuzz/corpus/$(T)' 'tests/fuzz/corpus/$(T)'
 
 test-asan:
@@ -108,7 +109,7 @@ test-asan:
 test-clang:
 	@sh deploy/deps --test --clang
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-clang' CC=clang tests
-	@sh tests/harness/run-tests -b '$(BUILD)-clang' all
+	@sh tests/harness/run-tests -b '$(BUILD)-clang' unit sim fuzz system
 
 worker32:
 	@sh deploy/i386-sysroot '$(BUILD)/i386/sysroot'
@@ -124,5 +125,6 @@ install: programs
 	@sh deploy/install '$(BUILD)' '$(DESTDIR)$(PREFIX)'
 
 clean:
-	@for d in '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-clang' '$(BUILD)-fuzz'; do \
+	@for d in '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-clang' '$(BUILD)-fuzz' \
+	    '$(BUILD)-bmake'; do \
 	    if [ -f "$$d/.makespan-build" ]; then rm -rf "$$d"; fi; done

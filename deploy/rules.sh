@@ -351,6 +351,8 @@ need()
         echo "	@echo 'usage: make $k T=NAME, for tests/$k/NAME_test.c' >&2; exit 1"
         echo
     done
+    echo "\$(BUILD)/libfuzzer/fuzz_:"
+    echo "	@echo 'usage: make fuzz T=NAME, for tests/fuzz/fuzz_NAME.c' >&2; exit 1"
 } | put "$BUILD/rules.mk"
 
 {
