@@ -108,6 +108,45 @@ bool vocab_mark_invalid(int mark)
     }
 }
 
+const char *vocab_instrument(int instrument)
+{
+    switch (instrument) {
+#define INSTRUMENT(name, number, word, unit, counter)                                              \
+    case number:                                                                                   \
+        return word;
+#include "common/vocab.def"
+#undef INSTRUMENT
+    default:
+        return NULL;
+    }
+}
+
+const char *vocab_instrument_unit(int instrument)
+{
+    switch (instrument) {
+#define INSTRUMENT(name, number, word, unit, counter)                                              \
+    case number:                                                                                   \
+        return unit;
+#include "common/vocab.def"
+#undef INSTRUMENT
+    default:
+        return NULL;
+    }
+}
+
+bool vocab_instrument_counts(int instrument)
+{
+    switch (instrument) {
+#define INSTRUMENT(name, number, word, unit, counter)                                              \
+    case number:                                                                                   \
+        return (counter) != 0;
+#include "common/vocab.def"
+#undef INSTRUMENT
+    default:
+        return false;
+    }
+}
+
 int vocab_role_of(const char *word)
 {
 #define ROLE(name, number, w)                                                                      \

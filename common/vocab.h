@@ -34,6 +34,11 @@ enum cpu_way {
 #include "common/vocab.def"
 #undef CPU_WAY
 };
+enum instrument {
+#define INSTRUMENT(name, number, word, unit, counter) INSTRUMENT_##name = (number),
+#include "common/vocab.def"
+#undef INSTRUMENT
+};
 
 /* The word of a number, or NULL when it is none of the table's. */
 const char *vocab_role(int role);
@@ -43,6 +48,10 @@ const char *vocab_ending(int ending);
 const char *vocab_mark(int mark);
 const char *vocab_mark_sentence(int mark);
 const char *vocab_cpu_way(int way);
+const char *vocab_instrument(int instrument);
+const char *vocab_instrument_unit(int instrument);
+/* Whether its readings count from the run's start; else each is a state. */
+bool vocab_instrument_counts(int instrument);
 /* Whether a mark makes an attempt invalid when the sweep says nothing. */
 bool vocab_mark_invalid(int mark);
 /* The number of a word, or 0. */
