@@ -34,4 +34,5 @@ plants()
     finds '^common/c.h:1: '
 }
 
+need_build
 lint_main

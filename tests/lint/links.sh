@@ -32,6 +32,7 @@ plants()
     BUILD=$real
 }
 
+need_build
 if [ ! -f "$BUILD/bin/makespan-worker" ] && [ ! -f "$BUILD/bin/makespan" ]; then
     echo "no program is built here yet"
     exit 77
