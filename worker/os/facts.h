@@ -1,8 +1,8 @@
 /* facts.h: what is to be known of a host, as a list of key and value: for HELLO and for people.
  *
  * Keys: cpus.online cpus.affinity cpus.quota (thousandths, absent without one) cpus.usable cpus.usable_milli cpus.sockets cpus.cores
- * cpus.threads cpus.numa cpus.model memory.total memory.available memory.limit swap.total (bytes) os.name os.release os.version os.machine
- * os.system kernel boot.id machine.id clock.source compiler limit.processes limit.files limit.stack limit.core limit.pids ("unlimited" or a
+ * cpus.threads cpus.numa cpus.model memory.total memory.available swap.total (bytes) os.name os.release os.version os.machine
+ * os.system kernel boot.id machine.id clock.source compiler limit.processes limit.files limit.stack limit.core limit.pids limit.memory ("unlimited" or a
  * number) cgroup workdir.fs worker.version. What is unknown is absent. OMP_* and other variables are never asked. */
 #ifndef MAKESPAN_WORKER_OS_FACTS_H
 #define MAKESPAN_WORKER_OS_FACTS_H

@@ -1,9 +1,8 @@
 /* os.h: questions to the operating system, each one thin call. A seam: the simulation replaces this module.
  *
  * Owns: what is asked of this host. The texts that the system gives are read by the pure parsers of parse_*.h. os_linux.c answers here;
- * os_generic.c answers for systems without a file of their own and says "unknown" where POSIX has no answer. Nothing here allocates, except
- * os_procs() through its callback's own doing: all of it may be called in the timed window. Functions return 0 or a negative code:
- * -ERR_UNSUP where the system has no such thing. */
+ * os_generic.c answers for systems without a file of their own and says "unknown" where POSIX has no answer. Functions return 0 or a negative code:
+ * -ERR_UNSUP where the system has no such thing. Those that may be called in the timed window say so: they allocate nothing. */
 #ifndef MAKESPAN_WORKER_OS_OS_H
 #define MAKESPAN_WORKER_OS_OS_H
 
@@ -32,13 +31,12 @@ int64_t os_cpus_usable_milli(const struct os_cpus *cpus);
 /* The same as a whole number, rounded up, at least 1: what shares of the job axis refer to, and NCPU. Pure. */
 int32_t os_cpus_usable(const struct os_cpus *cpus);
 
-/* Bytes. */
+/* Bytes. For the timed window. */
 struct os_memory {
     int64_t total;
     int64_t available;
     int64_t swap_total;
     int64_t swap_free;
-    int64_t limit; /* the least limit of the control groups above this process; -1: none */
 };
 int os_memory(struct os_memory *out) MUST_CHECK;
 
@@ -57,20 +55,26 @@ struct os_ident {
 };
 int os_ident(struct os_ident *out) MUST_CHECK;
 
-/* Soft limits of this process; -1: unlimited, -2: unknown. */
+/* Soft limits of this process, and those of its control groups (the least on the way up). OS_NO_LIMIT: unlimited; -1: unknown. */
+#define OS_NO_LIMIT INT64_MAX
 struct os_limits {
     int64_t processes;
     int64_t files;
     int64_t stack; /* bytes */
     int64_t core;  /* bytes */
-    int64_t pids_max; /* of the control group, the least on the way up */
+    int64_t pids;   /* of the control groups */
+    int64_t memory; /* bytes, of the control groups */
 };
 int os_limits(struct os_limits *out) MUST_CHECK;
 
-/* Load averages of 1, 5 and 15 minutes in thousandths. */
-int os_load(int64_t milli[3]) MUST_CHECK;
+/* For the timed window. */
+struct os_load {
+    int64_t milli[3]; /* load averages of 1, 5 and 15 minutes in thousandths */
+    int64_t running;  /* runnable threads now; -1: unknown */
+};
+int os_load(struct os_load *out) MUST_CHECK;
 
-/* CPU time of the whole machine since boot, nanoseconds; the steps are those of the kernel's tick. -1: unknown. */
+/* CPU time of the whole machine since boot, nanoseconds; the steps are those of the kernel's tick. -1: unknown. For the timed window. */
 struct os_ticks {
     int64_t user; /* nice included, guests included */
     int64_t system;
@@ -78,22 +82,21 @@ struct os_ticks {
     int64_t iowait;
     int64_t irq; /* hard and soft interrupts */
     int64_t steal;
-    int64_t running; /* runnable threads now */
 };
 int os_ticks(struct os_ticks *out) MUST_CHECK;
 
-/* Pages moved since boot; -1 unknown. */
+/* Pages moved since boot; -1: unknown. For the timed window. */
 struct os_paging {
     int64_t swap_in;
     int64_t swap_out;
 };
 int os_paging(struct os_paging *out) MUST_CHECK;
 
-/* Time that at least one task waited for a resource, since boot, nanoseconds. -ERR_UNSUP where the kernel keeps none. */
+/* Time that at least one task waited for a resource, since boot, nanoseconds. -ERR_UNSUP where the kernel keeps none. For the timed window. */
 enum os_pressure { OS_PRESSURE_CPU, OS_PRESSURE_MEMORY, OS_PRESSURE_IO };
 int os_pressure(enum os_pressure what, int64_t *some_ns) MUST_CHECK;
 
-/* CPU time of this process, all threads, without its children. */
+/* CPU time of this process, all threads, without its children. For the timed window. */
 struct os_usage {
     int64_t user_ns;
     int64_t sys_ns;
@@ -121,7 +124,6 @@ struct os_proc {
     int64_t ppid;
     int64_t pgid;
     int64_t sid;
-    uint32_t uid;  /* effective */
     int64_t start; /* the later started has the larger number, or an equal one; unit of the system */
     int64_t cpu_ns; /* user and system */
     bool kernel;   /* a thread of the kernel */
@@ -132,8 +134,10 @@ struct os_proc {
  * meanwhile. -ERR_UNSUP where they cannot be listed. */
 typedef int os_proc_f(const struct os_proc *proc, void *arg);
 int os_procs(os_proc_f *f, void *arg) MUST_CHECK;
-/* -ERR_NOTFOUND when it is gone. */
+/* -ERR_NOTFOUND when it is gone. For the timed window. */
 int os_proc_get(int64_t pid, struct os_proc *out) MUST_CHECK;
+/* Whether its real, effective or saved user is this one; false when it is gone. */
+bool os_proc_is_of(int64_t pid, uint32_t uid);
 /* Whether the process was started with NAME=VALUE in its environment; false when that cannot be read. */
 bool os_proc_has_env(int64_t pid, const char *name_value);
 /* -ERR_NOTFOUND when it is gone, -ERR_PERM when it may not be. */
@@ -156,10 +160,7 @@ const char *os_lock_path(void);
 int os_fs_kind(const char *path, char *dst, size_t room) MUST_CHECK;
 /* Gives the bytes from offset on back to the file system: they read as zeros, the size stays. -ERR_UNSUP where files have no holes. */
 int os_punch(int fd, uint64_t offset, uint64_t length) MUST_CHECK;
-/* Bytes that a file takes on the disk. */
-int os_disk_bytes(int fd, uint64_t *bytes) MUST_CHECK;
-/* Size of an open file, and its owner changed: for the output of a build. */
-int os_fd_size(int fd, uint64_t *bytes) MUST_CHECK;
+/* Owner of an open file changed: for the output of a build. */
 int os_fd_chown(int fd, uint32_t uid, uint32_t gid) MUST_CHECK;
 /* This process's environment, NAME=VALUE, NULL at the end; borrowed. */
 char *const *os_environ(void);

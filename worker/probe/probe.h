@@ -20,9 +20,9 @@ struct probe_row {
 void probe_set(struct probe_row *row, enum instrument what, int64_t value);
 bool probe_has(const struct probe_row *row, enum instrument what);
 
-void probe_cpu(struct probe_row *row);      /* INSTRUMENT_BUSY, _STEAL, _RUNNING: of the whole machine */
+void probe_cpu(struct probe_row *row);      /* INSTRUMENT_BUSY, _STEAL: of the whole machine */
 void probe_observer(struct probe_row *row); /* INSTRUMENT_OBSERVER: this process itself */
-void probe_load(struct probe_row *row);     /* INSTRUMENT_LOAD */
+void probe_load(struct probe_row *row);     /* INSTRUMENT_LOAD, _RUNNING */
 void probe_memory(struct probe_row *row);   /* INSTRUMENT_AVAILABLE, _SWAP_IN, _SWAP_OUT */
 void probe_pressure(struct probe_row *row); /* INSTRUMENT_WAIT_CPU, _WAIT_MEMORY, _WAIT_IO */
 /* All of them, and the time. */
