@@ -8,8 +8,10 @@
 #   make lint, check-unit, check-sim, check-fuzz, check-system     one kind of test
 #   make unit T=common/jobs       one unit test program       (also: sim T=fleet, system T=010-help)
 #   make fuzz T=frame SECONDS=60  one fuzz target under libFuzzer
-#   make test-asan, test-clang    every test under the sanitizers; built by clang
-#   make worker32           the worker as a static 32-bit program for the Pentium Pro
+#   make test-asan, test-clang    the tests under the sanitizers; built by clang
+#   make test32             the unit tests as 32-bit programs for the Pentium Pro
+#   make worker32           the worker as such a program, static: $(BUILD)/i386/bin/makespan-worker-static
+#   make worker-static      the worker of this machine, static: $(BUILD)/bin/makespan-worker-static
 #
 # Variables: BUILD (folder for everything that is made), CC, CFLAGS, LDFLAGS, WERROR=-Werror, V=1
 # (shows the commands), SAN=address,undefined; each may also be set in the environment.
@@ -32,13 +34,12 @@ T =
 SECONDS = 60
 FUZZ_ARGS =
 
-# For a foreign target: flags for every compilation and link, a sysroot, -static.
+# For a foreign target: flags for every compilation and link, and a sysroot.
 ARCHFLAGS =
 SYSROOT =
-STATIC =
 
 RULES != BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
-    SAN='$(SAN)' V='$(V)' ARCHFLAGS='$(ARCHFLAGS)' SYSROOT='$(SYSROOT)' STATIC='$(STATIC)' \
+    SAN='$(SAN)' V='$(V)' ARCHFLAGS='$(ARCHFLAGS)' SYSROOT='$(SYSROOT)' \
     sh deploy/rules.sh
 include $(BUILD)/rules.mk
 include $(BUILD)/deps.mk
@@ -46,7 +47,7 @@ include $(BUILD)/deps.mk
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all programs tests test check lint check-unit check-sim check-fuzz check-system \
-    unit sim system fuzz test-asan test-clang worker32 quickstart install clean
+    unit sim system fuzz test-asan test-clang test32 worker32 worker-static unit-tests quickstart install clean
 
 # GNU make alone has MAKE_HOST, and only it would print the names of the folders it enters.
 QUIET = $(MAKE_HOST:%=--no-print-directory)
@@ -72,7 +73,9 @@ check: tests
 lint: $(LIBRARIES) $(PROGRAMS)
 	@$(RUN_TESTS) lint
 
-check-unit: $(UNIT_TESTS)
+unit-tests: $(UNIT_TESTS)
+
+check-unit: unit-tests
 	@$(RUN_TESTS) unit
 
 check-sim: $(SIM_TESTS)
@@ -111,10 +114,20 @@ test-clang:
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-clang' CC=clang tests
 	@sh tests/harness/run-tests -b '$(BUILD)-clang' unit sim fuzz system
 
+I386 = CC=gcc SAN= ARCHFLAGS='-m32 -march=pentiumpro' SYSROOT='$(BUILD)/i386/sysroot'
+
+test32:
+	@sh deploy/deps --test --worker32
+	@sh deploy/i386-sysroot '$(BUILD)/i386/sysroot' libcriterion-dev
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)/i386' $(I386) unit-tests
+	@sh tests/harness/run-tests -b '$(BUILD)/i386' unit
+
 worker32:
+	@sh deploy/deps --worker32 --check
 	@sh deploy/i386-sysroot '$(BUILD)/i386/sysroot'
-	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)/i386' CC=gcc SAN= ARCHFLAGS='-m32 -march=pentiumpro' \
-	    SYSROOT='$(BUILD)/i386/sysroot' STATIC=-static '$(BUILD)/i386/bin/makespan-worker'
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)/i386' $(I386) worker-static
+
+worker-static: $(BUILD)/bin/makespan-worker-static
 
 quickstart:
 	@sh deploy/deps --quickstart

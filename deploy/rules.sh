@@ -4,7 +4,7 @@
 # Owns: which folder becomes which library, what each program and test may link with (the floors
 # once more, checked by the linker), the compiler's flags, the probe for packages. It is run from
 # the tree's root each time make reads the Makefile, with BUILD CC CFLAGS LDFLAGS WERROR SAN V
-# ARCHFLAGS SYSROOT STATIC in its environment. It does not compile and installs nothing.
+# ARCHFLAGS SYSROOT in its environment. It does not compile and installs nothing.
 #
 # Files are written only when their content changes, so that time stamps mean something:
 #   flags          every flag; all objects depend on it
@@ -14,7 +14,7 @@ set -eu
 LC_ALL=C
 export LC_ALL
 : "${BUILD:=build}" "${CC:=cc}" "${CFLAGS=-O2 -g}" "${LDFLAGS=}" "${WERROR=}" "${SAN=}" "${V=}"
-: "${ARCHFLAGS=}" "${SYSROOT=}" "${STATIC=}" "${PKG_CONFIG:=pkg-config}"
+: "${ARCHFLAGS=}" "${SYSROOT=}" "${PKG_CONFIG:=pkg-config}"
 
 die()
 {
@@ -58,16 +58,20 @@ if [ -n "$SYSROOT" ]; then
     export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
     ARCHFLAGS="$ARCHFLAGS --sysroot=$SYSROOT"
 fi
-pcflags=
-[ -z "$STATIC" ] || pcflags=--static
+
+# link pkg-config-name...: prints the link flags. The combined libevent that libevent_openssl names
+# would stand beside libevent_core.
+link()
+{
+    $PKG_CONFIG --libs "$@" | tr ' ' '\n' | grep -vx -e -levent | tr '\n' ' '
+}
 
 # lib pkg-config-name Debian-package kind: prints the link flags, or notes that it is missing.
 lib()
 {
     if $PKG_CONFIG --exists "$1" 2>/dev/null; then
         $PKG_CONFIG --cflags "$1" | tr ' ' '\n' >>"$tmp/cflags"
-        # The combined libevent would stand beside libevent_core.
-        $PKG_CONFIG $pcflags --libs "$1" | tr ' ' '\n' | grep -vx -e -levent | tr '\n' ' '
+        link "$1"
     else
         echo "$2" >>"$tmp/need-$3"
     fi
@@ -83,7 +87,7 @@ words()
 : >"$tmp/need-build"
 : >"$tmp/need-test"
 command -v "${CC%% *}" >/dev/null 2>&1 || echo "${CC%% *}" >>"$tmp/need-build"
-base=-lm l_sqlite= l_criterion= l_web=
+base=-lm static=-lm l_sqlite= l_criterion= l_web=
 if command -v "$PKG_CONFIG" >/dev/null 2>&1; then
     l_event=$(lib libevent_core libevent-dev build)
     l_evssl=$(lib libevent_openssl libevent-dev build)
@@ -91,12 +95,13 @@ if command -v "$PKG_CONFIG" >/dev/null 2>&1; then
     l_msgpack=$(lib msgpack libmsgpack-dev build)
     l_text="$(lib yaml-0.1 libyaml-dev build) $(lib jansson libjansson-dev build)"
     base="$l_evssl $l_event $l_tls $l_msgpack $l_text -lm"
-    if [ -z "$SYSROOT" ]; then
-        l_sqlite=$(lib sqlite3 libsqlite3-dev build)
-        l_criterion=$(lib criterion libcriterion-dev test)
-    fi
+    l_sqlite=$(lib sqlite3 libsqlite3-dev build)
+    l_criterion=$(lib criterion libcriterion-dev test)
     if [ -d coordinator/web ]; then
         l_web="$(lib libevent_extra libevent-dev build) $(lib zlib zlib1g-dev build)"
+    fi
+    if [ ! -s "$tmp/need-build" ]; then
+        static="$(link --static libevent_openssl libevent_core libssl libcrypto msgpack yaml-0.1 jansson) -lm"
     fi
 else
     echo pkg-config >>"$tmp/need-build"
@@ -110,7 +115,15 @@ sanflags=
 [ -z "$SAN" ] || sanflags="-fsanitize=$SAN -fno-sanitize-recover=all -fno-omit-frame-pointer"
 compile="$CC -std=c17 $features -D_FILE_OFFSET_BITS=64 $ARCHFLAGS $CFLAGS $warn $WERROR $sanflags"
 compile="$compile -I. -I$BUILD/gen $pkg_cflags"
-link="$CC $ARCHFLAGS $CFLAGS $sanflags $STATIC $LDFLAGS -Wl,--as-needed"
+link="$CC $ARCHFLAGS $CFLAGS $sanflags $LDFLAGS -Wl,--as-needed"
+if [ -n "$SYSROOT" ] && loader=$(ls "$SYSROOT"/lib/ld-linux*.so.* 2>/dev/null); then
+    # What is linked dynamically against a sysroot runs with its libraries.
+    root=$(cd "$SYSROOT" && pwd) loader=$(echo "$loader" | head -n 1)
+    link="$link -Wl,--dynamic-linker=$root/lib/${loader##*/} -Wl,--disable-new-dtags"
+    for d in "$root"/lib/*-linux-gnu* "$root"/usr/lib/*-linux-gnu*; do
+        link="$link -Wl,-rpath,$d"
+    done
+fi
 quiet=@
 [ -z "$V" ] || quiet=
 
@@ -258,6 +271,7 @@ END {
     if ("worker/main.c" in main) {
         program(b "makespan-worker", " " obj("worker/main.c"), worker, "$(LIBS)")
         progs = progs " " b "makespan-worker"
+        program(b "makespan-worker-static", " " obj("worker/main.c"), worker, "-static $(LIBS_STATIC)")
     }
     if ("coordinator/ctl/main.c" in main) {
         program(b "makespan", " " obj("coordinator/ctl/main.c"), ctl, "$(LIBS)")
@@ -341,6 +355,7 @@ need()
     echo "LINK = $link"
     echo "LIBS = $base"
     echo "LIBS_COORD = $l_sqlite $l_web $base"
+    echo "LIBS_STATIC = $static"
     echo "LIBS_CRITERION = $l_criterion"
     echo
     cat "$tmp/body"
