@@ -126,8 +126,8 @@ static int unpack(struct decoder *d, struct span item, msgpack_object *out)
     return rc == MSGPACK_UNPACK_SUCCESS && used == item.n ? 0 : damaged(d);
 }
 
-/* Copies bytes behind those copied before, with a NUL. The body pays for each with at least a byte of
- * head, so that all fit into as many bytes as the body has. */
+/* Copies bytes behind those copied before, with a NUL. The body pays for each with at least a byte
+ * of head, so that all fit into as many bytes as the body has. */
 static int keep(struct decoder *d, const void *p, size_t n, char **out)
 {
     if (d->text == NULL) {

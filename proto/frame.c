@@ -37,7 +37,7 @@ static void skip(const uint8_t **data, size_t *n, size_t count)
 /* Collects the four bytes of the length; 0 with head_have below 4 when they are not all there. */
 static int take_length(struct frame_in *in, const uint8_t **data, size_t *n)
 {
-    while (in->head_have < LENGTH_BYTES && *n > 0) {
+    while (in->head_have<LENGTH_BYTES && * n> 0) {
         in->length = in->length << 8 | **data;
         in->head_have++;
         skip(data, n, 1);

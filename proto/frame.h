@@ -1,5 +1,5 @@
-/* frame.h: the frames of the wire: cutting a stream of bytes into frames, and putting a frame around
- * a body. Knows nothing of messages.
+/* frame.h: the frames of the wire: cutting a stream of bytes into frames, and putting a frame
+ * around a body. Knows nothing of messages.
  *
  * A frame is: u32, big-endian, the number of bytes that follow (1 to FRAME_MAX); u8, the message's
  * number; the body. */
@@ -40,16 +40,16 @@ void frame_in_init(struct frame_in *in, uint32_t max);
 void frame_in_fini(struct frame_in *in);
 
 /* Takes bytes from *data (both are moved on) up to the end of one frame.
- * 1: *out is a frame; its body lies in the caller's bytes when it came whole, else in memory of `in`
- *    that the next call or frame_in_fini() frees. Call again, also when *n is 0.
+ * 1: *out is a frame; its body lies in the caller's bytes when it came whole, else in memory of
+ *    `in` that the next call or frame_in_fini() frees. Call again, also when *n is 0.
  * 0: all bytes were taken, no frame is complete.
  * -ERR_PROTO: a length of 0, or above max; -ERR_NOMEM. Nothing more can be read: CLOSE_FRAME. */
 int frame_next(struct frame_in *in, const uint8_t **data, size_t *n, struct frame *out) MUST_CHECK;
 
-/* Bytes of an incomplete frame that came so far: not 0 when the stream ends means that it was cut. */
+/* Bytes that came of an incomplete frame; not 0 when the stream ends: it was cut. */
 size_t frame_in_pending(const struct frame_in *in);
 
-/* Starts a frame at the end of out and returns its place for frame_end(); the body is then added. */
+/* Starts a frame at the end of out; its place is returned for frame_end(). Add the body then. */
 size_t frame_begin(struct buf *out, uint32_t type);
 /* Writes the length of the frame that began there. 0, -ERR_LIMIT (longer than FRAME_MAX) or the
  * buffer's error; on failure the frame is taken off again. */

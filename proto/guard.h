@@ -1,5 +1,5 @@
-/* guard.h: msgpack bytes from a peer are walked here before anything trusts a count in them, and the
- * reading of single heads for whoever walks them after that. Allocates nothing. */
+/* guard.h: msgpack bytes from a peer are walked here before anything trusts a count in them, and
+ * the reading of single heads for whoever walks them after that. Allocates nothing. */
 #ifndef MAKESPAN_PROTO_GUARD_H
 #define MAKESPAN_PROTO_GUARD_H
 
@@ -28,7 +28,7 @@ struct guard_head {
     enum guard_kind kind;
     uint32_t count;
     uint64_t value;
-    size_t size; /* bytes of the head, or of the whole item when it is neither STR, BIN, ARRAY nor MAP */
+    size_t size; /* bytes of the head, which is all of an item without `count` */
 };
 
 /* Reads one head. -ERR_PROTO with *why set to a constant text when the bytes end too early, the

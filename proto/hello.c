@@ -107,8 +107,7 @@ int hello_confirm(const struct msg_welcome *welcome, struct hello_deal *deal, st
     char a[32];
     if (welcome->proto < ours.min || welcome->proto > ours.max) {
         return diag_error(diag, ERR_VERSION,
-                          "the coordinator chose protocol version %" PRIu32
-                          ", this side speaks %s",
+                          "the coordinator chose protocol version %" PRIu32 ", this side speaks %s",
                           welcome->proto, range_text(a, sizeof(a), ours));
     }
     deal->proto = welcome->proto;

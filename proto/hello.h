@@ -1,5 +1,5 @@
-/* hello.h: what HELLO and WELCOME settle: the version of the protocol and the capabilities. Pure: no
- * connection, no clock. */
+/* hello.h: what HELLO and WELCOME settle: the version of the protocol and the capabilities. Pure:
+ * no connection, no clock. */
 #ifndef MAKESPAN_PROTO_HELLO_H
 #define MAKESPAN_PROTO_HELLO_H
 

@@ -28,12 +28,10 @@ static bool is_operator(enum role role)
 /* A joining connection has a joiner at one end, and no other connection has one. */
 static bool fits(enum msg_from side, enum msg_when when)
 {
-    return side == MSG_FROM_COORDINATOR ||
-           (side == MSG_FROM_JOINER) == (when == MSG_WHEN_JOINING);
+    return side == MSG_FROM_COORDINATOR || (side == MSG_FROM_JOINER) == (when == MSG_WHEN_JOINING);
 }
 
-enum close_reason msg_refusal(uint32_t type, enum msg_from side, enum role role,
-                              enum msg_when when)
+enum close_reason msg_refusal(uint32_t type, enum msg_from side, enum role role, enum msg_when when)
 {
     const struct msg_row *row = msg_table_find(type);
     if (row == NULL) {

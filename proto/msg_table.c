@@ -63,9 +63,8 @@ enum { IS_REQ = 1, IS_OPT = 0 };
 #define END(name_)                                                                                 \
     }                                                                                              \
     ;                                                                                              \
-    static const struct msg_shape shape_##name_ = {#name_, fields_##name_,                         \
-                                                   ARRAY_LEN(fields_##name_),                      \
-                                                   sizeof(owner_##name_)};
+    static const struct msg_shape shape_##name_ = {                                                \
+        #name_, fields_##name_, ARRAY_LEN(fields_##name_), sizeof(owner_##name_)};
 #include "proto/schema.def"
 #undef REC
 #undef MSG

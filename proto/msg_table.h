@@ -1,5 +1,5 @@
-/* msg_table.h: the rows of schema.def as data, for the code that treats all messages alike: encoder,
- * decoder, printing, comparing, tests. Inside proto/ only. */
+/* msg_table.h: the rows of schema.def as data, for the code that treats all messages alike:
+ * encoder, decoder, printing, comparing, tests. Inside proto/ only. */
 #ifndef MAKESPAN_PROTO_MSG_TABLE_H
 #define MAKESPAN_PROTO_MSG_TABLE_H
 
@@ -34,7 +34,7 @@ struct msg_field {
 
 /* A record, or the body of a message. */
 struct msg_shape {
-    const char *name; /* as in the schema: "hello", "fact" */
+    const char *name;               /* as in the schema: "hello", "fact" */
     const struct msg_field *fields; /* in the order of their keys */
     size_t count;
     size_t size; /* of the struct */
@@ -60,7 +60,7 @@ size_t msg_shape_least(const struct msg_shape *shape);
 /* The most msgpack nodes that a body of the shape needs for its known fields, all lists full. */
 size_t msg_shape_nodes(const struct msg_shape *shape);
 
-/* Whether a struct of the shape holds the field: has_x, a STR that is not NULL, a list with items. */
+/* Whether a struct holds the field: has_x, a STR that is not NULL, a list with items. */
 bool msg_field_present(const struct msg_field *field, const void *base);
 
 /* The member of a struct that a row describes, or has_x, or x_count, by its offset. */

@@ -41,8 +41,9 @@ Test(frame, layout_is_length_number_body)
     buf_add(&b, "ab", 2);
     cr_assert_eq(frame_end(&b, begin), 0);
     cr_assert_eq(b.len, 7);
-    cr_assert_eq(memcmp(b.data, "\0\0\0\3\x19"
-                                "ab",
+    cr_assert_eq(memcmp(b.data,
+                        "\0\0\0\3\x19"
+                        "ab",
                         7),
                  0);
     buf_fini(&b);
@@ -61,7 +62,7 @@ Test(frame, cuts_a_stream_given_in_pieces_of_any_size)
         size_t got = 0;
         for (size_t at = 0; at < b.len; at += pieces[k]) {
             size_t n = b.len - at < pieces[k] ? b.len - at : pieces[k];
-            /* A copy of exactly these bytes, freed at once: a sanitizer sees a late look at them. */
+            /* A copy of exactly these bytes, freed at once: a sanitizer sees late looks at them. */
             uint8_t *copy = malloc(n);
             memcpy(copy, b.data + at, n);
             const uint8_t *p = copy;

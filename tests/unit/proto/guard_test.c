@@ -27,14 +27,14 @@ Test(guard, good_maps_pass)
         const char *bytes;
         size_t n;
     } good[] = {
-        {BYTES("\x80")},                                 /* no fields */
-        {BYTES("\xde\x00\x00")},                         /* the same, longer */
-        {BYTES("\xdf\x00\x00\x00\x00")},                 /* the same, longer still */
-        {BYTES("\x81\x01\x05")},                         /* 1: 5 */
-        {BYTES("\x81\x7f\xc0")},                         /* nil */
-        {BYTES("\x82\xcc\x80\xc2\xcd\x01\x00\xc3")},     /* keys of 8 and 16 bits */
-        {BYTES("\x81\xce\xff\xff\xff\xff\xff")},         /* the largest key: -1 */
-        {BYTES("\x81\xcf\0\0\0\0\0\0\0\x01\xa0")},       /* a key of 64 bits that is small */
+        {BYTES("\x80")},                             /* no fields */
+        {BYTES("\xde\x00\x00")},                     /* the same, longer */
+        {BYTES("\xdf\x00\x00\x00\x00")},             /* the same, longer still */
+        {BYTES("\x81\x01\x05")},                     /* 1: 5 */
+        {BYTES("\x81\x7f\xc0")},                     /* nil */
+        {BYTES("\x82\xcc\x80\xc2\xcd\x01\x00\xc3")}, /* keys of 8 and 16 bits */
+        {BYTES("\x81\xce\xff\xff\xff\xff\xff")},     /* the largest key: -1 */
+        {BYTES("\x81\xcf\0\0\0\0\0\0\0\x01\xa0")},   /* a key of 64 bits that is small */
         {BYTES("\x81\x01\xa3"
                "abc")},
         {BYTES("\x81\x01\xd9\x03"
@@ -54,7 +54,7 @@ Test(guard, good_maps_pass)
         {BYTES("\x81\x01\xd1\x80\x00")},
         {BYTES("\x81\x01\xd2\x80\x00\x00\x00")},
         {BYTES("\x81\x01\xd3\x80\x00\x00\x00\x00\x00\x00\x00")},
-        {BYTES("\x81\x01\x92\x01\x81\x02\x90")},         /* a list of a number and a map */
+        {BYTES("\x81\x01\x92\x01\x81\x02\x90")}, /* a list of a number and a map */
         {BYTES("\x81\x01\xdc\x00\x01\x05")},
         {BYTES("\x81\x01\xdd\x00\x00\x00\x01\x05")},
         {BYTES("\x82\x01\x05\x01\x06")},                 /* keys twice: the decoder's to see */

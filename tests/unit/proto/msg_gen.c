@@ -1,4 +1,4 @@
-/* msg_gen.c: messages and damaged bodies made from the schema. Owns what it makes until gen_free(). */
+/* msg_gen.c: messages and damaged bodies made from the schema. Owns them until gen_free(). */
 #include "tests/unit/proto/msg_gen.h"
 
 #include "common/mem.h"
@@ -128,9 +128,9 @@ static void set_list(struct gen *gen, const struct msg_field *f, void *base, enu
     char *items = take(gen, count * size + 1);
     for (size_t i = 0; i < count; i++) {
         /* One rich item, the others poor. */
-        enum gen_mode inner = mode == GEN_WIDE                  ? GEN_MOST
+        enum gen_mode inner = mode == GEN_WIDE                 ? GEN_MOST
                               : mode == GEN_ORDINARY && i == 0 ? GEN_ORDINARY
-                                                                : GEN_LEAST;
+                                                               : GEN_LEAST;
         if (f->kind == MSG_KIND_STRS) {
             struct msg_field item = *f;
             item.limit = MSG_STRS_ITEM_MAX;
@@ -165,8 +165,8 @@ void gen_set(struct gen *gen, const struct msg_field *f, void *base, enum gen_mo
         *(int64_t *)value = signed_of(f, mode);
         break;
     case MSG_KIND_BOOL:
-        *(bool *)value = mode == GEN_MOST || mode == GEN_WIDE ||
-                         (mode == GEN_ORDINARY && f->key % 2 == 0);
+        *(bool *)value =
+            mode == GEN_MOST || mode == GEN_WIDE || (mode == GEN_ORDINARY && f->key % 2 == 0);
         break;
     case MSG_KIND_STR:
         *(const char **)value = text_of(gen, f, mode);

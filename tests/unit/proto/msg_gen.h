@@ -1,5 +1,5 @@
-/* msg_gen.h: messages made from the rows of the schema, and their bodies taken apart and put together
- * again with chosen damage: for the tests of the wire. */
+/* msg_gen.h: messages made from the rows of the schema, and their bodies taken apart and put
+ * together again with chosen damage: for the tests of the wire. */
 #ifndef MAKESPAN_TESTS_UNIT_PROTO_MSG_GEN_H
 #define MAKESPAN_TESTS_UNIT_PROTO_MSG_GEN_H
 

@@ -1,5 +1,5 @@
-/* msg_test.c: every message of the schema goes out and comes back; the encoder's limits; the table's
- * own rules; printing, comparing, kinds. */
+/* msg_test.c: every message of the schema goes out and comes back; the encoder's limits; the
+ * table's own rules; printing, comparing, kinds. */
 #include "proto/msg.h"
 
 #include "common/buf.h"
@@ -9,6 +9,8 @@
 #include "tests/unit/proto/msg_gen.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Out and back; what comes back must be the same, and go out as the same bytes again. */
@@ -109,7 +111,8 @@ Test(msg, absent_and_empty_are_told_apart)
     struct buf out = BUF_INIT;
     cr_assert_eq(msg_encode(&a, &out), 0);
     struct msg *back = NULL;
-    cr_assert_eq(msg_decode(MSG_HELLO, out.data + FRAME_HEAD, out.len - FRAME_HEAD, &back, NULL), 0);
+    cr_assert_eq(msg_decode(MSG_HELLO, out.data + FRAME_HEAD, out.len - FRAME_HEAD, &back, NULL),
+                 0);
     cr_assert_not(back->u.hello.has_facts);
     cr_assert_not(back->u.hello.has_room);
     cr_assert_null(back->u.hello.boot_id);
@@ -228,7 +231,8 @@ Test(msg, a_full_buffer_keeps_only_whole_frames)
 
 static void check_shape_rules(const struct msg_shape *shape, bool is_record)
 {
-    cr_assert_leq(shape->count, 64, "%s has more fields than the decoder's set of bits", shape->name);
+    cr_assert_leq(shape->count, 64, "%s has more fields than the decoder's set of bits",
+                  shape->name);
     cr_assert_gt(shape->count, 0);
     unsigned last = 0;
     for (size_t i = 0; i < shape->count; i++) {
@@ -326,15 +330,17 @@ Test(msg, shortens_what_is_long_and_hides_secrets)
     m.u.join.csr = (struct msg_bytes){bytes, 16};
     m.u.join.name = "0123456789012345678901234567890123456789012345678901234567890123456789\xc3\xa9"
                     "12345";
-    expect_print(&m, "JOIN token_id=(8 bytes deadbeef01020304) secret=(16 bytes) "
-                     "csr=(16 bytes deadbeef01020304...) name=\""
-                     "0123456789012345678901234567890123456789012345678901234567890123456789\xc3\xa9"
-                     "\"...(77 bytes) wall_ns=0 role=0");
+    expect_print(&m,
+                 "JOIN token_id=(8 bytes deadbeef01020304) secret=(16 bytes) "
+                 "csr=(16 bytes deadbeef01020304...) name=\""
+                 "0123456789012345678901234567890123456789012345678901234567890123456789\xc3\xa9"
+                 "\"...(77 bytes) wall_ns=0 role=0");
     /* Cut one byte earlier, within the character: it is left out whole. */
     m.u.join.name++;
     struct msg n = m;
-    n.u.join.name = "01234567890123456789012345678901234567890123456789012345678901234567890\xc3\xa9"
-                    "123";
+    n.u.join.name =
+        "01234567890123456789012345678901234567890123456789012345678901234567890\xc3\xa9"
+        "123";
     struct buf b = BUF_INIT;
     msg_print(&n, &b);
     cr_assert_not_null(strstr(buf_str(&b), "67890\"...(76 bytes)"));
