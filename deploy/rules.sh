@@ -113,6 +113,10 @@ pkg_cflags=$(words "$tmp/cflags")
 warn="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
 sanflags=
 [ -z "$SAN" ] || sanflags="-fsanitize=$SAN -fno-sanitize-recover=all -fno-omit-frame-pointer"
+case $SAN-$($CC --version 2>/dev/null) in
+# As a shared library beside AddressSanitizer, gcc's does not write its reports where it is told to.
+*undefined*Free\ Software*) sanflags="$sanflags -static-libubsan" ;;
+esac
 compile="$CC -std=c17 $features -D_FILE_OFFSET_BITS=64 $ARCHFLAGS $CFLAGS $warn $WERROR $sanflags"
 compile="$compile -I. -I$BUILD/gen $pkg_cflags"
 link="$CC $ARCHFLAGS $CFLAGS $sanflags $LDFLAGS -Wl,--as-needed"
@@ -175,6 +179,14 @@ function foreign(b,  i) {
     return 0
 }
 
+# A file for systems without one of their own, os_generic.c, when this system has os_linux.c.
+function answered(p,  own, line) {
+    own = p
+    if (!sub(/_generic\.c$/, "_" os ".c", own) || (getline line < own) < 0) return 0
+    close(own)
+    return 1
+}
+
 # The library a source belongs to, "" when it is none of a library.
 function library(p,  d, b, n, part) {
     d = dir(p); b = base(p)
@@ -222,7 +234,7 @@ BEGIN {
 }
 {
     p = $0
-    if (foreign(base(p)) || dir(p) == "common/compat" && base(p) != compat ".c") next
+    if (foreign(base(p)) || answered(p) || dir(p) == "common/compat" && base(p) != compat ".c") next
     source[++ns] = p
     l = library(p)
     if (l != "") {

@@ -201,6 +201,12 @@ runner()
     claim "a leak in a unit test is a failure" counts '3 passed, 1 failed'
     fails -j2 SAN=address,undefined check-system
     claim "a leak in a program that a script runs, too" counts '2 passed, 1 failed'
+    printf 'int main(int count, char **words)\n{\n    return words[0][0] + (0x7fffffff + count) == 0;\n}\n' \
+        >worker/main.c
+    changed worker/main.c
+    rm -f build/bin/makespan-worker
+    fails -j2 SAN=address,undefined check-system
+    claim "so is undefined behaviour in it" counts '2 passed, 1 failed'
 }
 
 for make in make bmake; do
