@@ -214,7 +214,7 @@ function archives(names,  i, n, a, s) {
 function program(target, objs, names, libs,  a) {
     a = archives(names)
     printf "%s:%s%s $(BUILD)/flags\n", target, objs, a
-    printf "\t$(Q)echo \"  LD    %s\"\n", target
+    printf "\t@echo \"  LD    %s\"\n", target
     printf "\t$(Q)$(LINK) -o %s%s%s %s\n\n", target, objs, a, libs
     if (!(dir(target) in made)) { made[dir(target)] = 1; print dir(target) >dirfile }
 }
@@ -263,14 +263,14 @@ END {
         if (!(d in made)) { made[d] = 1; print d >dirfile }
         need = need_build != "" ? " need-build" : p ~ /^tests\// && need_test != "" ? " need-test" : ""
         printf "%s: %s $(BUILD)/flags%s\n", o, p, need
-        printf "\t$(Q)echo \"  CC    %s\"\n", p
+        printf "\t@echo \"  CC    %s\"\n", p
         m = o; sub(/^\$/, "$$", m); t = o; sub(/o$/, "d", t)
         printf "\t$(Q)$(COMPILE) -MMD -MP -MT \047%s\047 -MF %s -c -o %s %s\n\n", m, t, o, p
     }
     for (i = 1; i <= nl; i++) {
         l = lib[i]; a = "$(BUILD)/lib" l ".a"
         printf "%s:%s $(BUILD)/lib%s.list\n", a, members[l], l
-        printf "\t$(Q)echo \"  AR    %s\"\n", a
+        printf "\t@echo \"  AR    %s\"\n", a
         printf "\t$(Q)rm -f %s && $(AR) rcs %s%s\n\n", a, a, members[l]
         print l members[l] >libfile
     }
