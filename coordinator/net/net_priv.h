@@ -1,0 +1,136 @@
+/* net_priv.h: peers, and what the files of this folder share. */
+#ifndef MAKESPAN_COORDINATOR_NET_NET_PRIV_H
+#define MAKESPAN_COORDINATOR_NET_NET_PRIV_H
+
+#include "common/buf.h"
+#include "coordinator/net/net.h"
+#include "coordinator/plan/plan.h"
+#include "proto/close.h"
+#include "proto/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blob_put;
+struct ca_grant;
+struct diag;
+struct msg;
+struct news_sub;
+
+enum peer_kind { PEER_WORKER, PEER_OPERATOR, PEER_JOINER };
+enum peer_state { PEER_START, PEER_OPEN, PEER_CLOSING };
+
+/* A request of an operator that takes more than this turn: a sweep being accepted, an archive being put, a sweep being watched. */
+enum call_kind { CALL_SUBMIT, CALL_PUT, CALL_WATCH };
+struct call {
+    enum call_kind kind;
+    uint32_t number;
+    struct peer *peer;
+    struct call *next;
+    uint64_t ticket;      /* CALL_SUBMIT */
+    struct blob_put *put; /* CALL_PUT */
+    uint8_t hash[MODEL_HASH];
+    uint64_t total;
+    struct news_sub *sub; /* CALL_WATCH */
+    int64_t sweep;
+    char name[96];
+    bool due;         /* CALL_WATCH: a status line is to be sent */
+    int64_t shown_ns; /* when the last one was sent */
+    uint64_t dropped; /* lines that were not sent since the reader is slow */
+};
+
+struct peer {
+    unsigned magic;
+    struct net *net;
+    struct conn *conn;
+    struct peer *next, *prev;
+    enum peer_kind kind;
+    enum peer_state state;
+    int64_t opened_ns; /* monotonic, as the others */
+    int64_t heard_ns;
+    int64_t sent_beat_ns;
+    uint64_t beats;
+    int64_t host; /* of a worker */
+    bool wrote;   /* records of this peer are in this turn */
+    struct call *calls;
+};
+#define PEER_MAGIC 0x70656572u
+
+/* Something that leaves after the commit. */
+struct held {
+    struct held *next;
+    struct peer *peer; /* NULL: it has gone */
+    enum { HELD_REPLY, HELD_JOINED, HELD_NEXT, HELD_CLOSE } kind;
+    uint32_t call;
+    uint32_t exit;
+    int code;
+    char *kind_word;
+    char *body;
+    char *talk;
+    struct ca_grant *grant;
+    uint8_t hash[MODEL_HASH];
+    uint64_t have;
+    enum close_reason reason;
+};
+
+struct net {
+    struct net_rooms rooms;
+    struct net_conf conf;
+    char *listen;
+    const struct net_ops *ops;
+    void *arg;
+    struct conn_listener *listener;
+    struct loop_timer *timer;
+    struct peer *peers;
+    size_t peer_count;
+    struct held *held_first, **held_last;
+};
+
+/* --- net.c --- */
+struct plan_now net_now(void);
+struct peer *net_find_worker(struct net *net, int64_t host);
+/* Closes with GOODBYE; the peer is freed when CLOSED comes. */
+void peer_close(struct peer *peer, enum close_reason reason, const char *text);
+/* A message from a peer that breaks the rules: logged, closed. */
+void peer_violation(struct peer *peer, const struct diag *diag, enum close_reason reason);
+/* Sends; a failure closes the connection by itself. */
+void peer_send(struct peer *peer, const struct msg *msg);
+
+/* --- reply.c --- */
+/* An answer in as many pieces as it takes; `kind` is text, json or event; the last piece says so. */
+void reply_now(struct peer *peer, uint32_t call, uint32_t exit, int code, const char *kind, const void *body, size_t n, const char *talk);
+/* The same once the turn is committed; copied. */
+void reply_held(struct peer *peer, uint32_t call, uint32_t exit, const char *kind, const char *body, const char *talk);
+/* A failed request: the texts of diag; the exit status that fits the code. */
+void reply_failed(struct peer *peer, uint32_t call, int code, const struct diag *diag);
+uint32_t reply_exit_of(int code);
+/* One piece that is not the last: a line of WATCH. False when the reader is too slow: nothing was sent. */
+bool reply_event(struct peer *peer, uint32_t call, const char *line);
+struct held *held_add(struct net *net, struct peer *peer, int kind);
+void held_send_all(struct net *net);
+void held_fail_all(struct net *net, const char *text);
+void held_forget(struct net *net, const struct peer *peer);
+void held_drop_all(struct net *net);
+
+/* --- calls.c --- */
+struct call *call_new(struct peer *peer, enum call_kind kind, uint32_t number);
+struct call *call_find(struct peer *peer, enum call_kind kind, uint32_t number);
+/* Ends what it waits for, and frees it. */
+void call_free(struct call *call);
+void calls_free(struct peer *peer);
+
+/* --- on_*.c: one message, checked to be allowed --- */
+void on_worker_message(struct peer *peer, const struct msg *msg);
+void on_worker_closed(struct peer *peer, const char *why);
+void on_worker_acks(struct net *net);
+void on_operator_message(struct peer *peer, const struct msg *msg);
+void on_join_message(struct peer *peer, const struct msg *msg);
+void on_hosts(struct peer *peer, const struct msg *msg);
+void on_sweeps(struct peer *peer, const struct msg *msg);
+void on_reads(struct peer *peer, const struct msg *msg);
+void on_put(struct peer *peer, const struct msg *msg);
+void on_watch(struct peer *peer, const struct msg *msg);
+/* Sends the status lines that are due. */
+void watch_tick(struct net *net, bool committed);
+
+#endif
