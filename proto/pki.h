@@ -37,7 +37,7 @@ struct pki_id {
 enum {
     PKI_HASH_SIZE = 32,
     PKI_HASH_TEXT = 65,     /* its hex with NUL */
-    PKI_TIME_TEXT = 32,     /* room for pki_time_text() */
+    PKI_TIME_TEXT = 48,     /* room for pki_time_text() */
     PKI_CERT_MAX = 4096,    /* longest certificate taken, DER */
     PKI_REQUEST_MAX = 2048, /* longest request taken, DER */
 };
