@@ -25,8 +25,8 @@ struct order;
 
 struct order_cell {
     int64_t id;
-    uint32_t workload;
-    uint32_t variant;
+    int64_t workload;
+    int64_t variant;
     int32_t jobs;
 };
 
