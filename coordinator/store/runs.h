@@ -12,7 +12,9 @@
 struct mem_arena;
 struct store;
 
-/* Takes everything but the id, which it gives: ids rise. A slot that is taken on that host is
+/* Slots rise with the numbers of blocks: "by slot" is by block, and within it by slot. */
+
+/* Takes everything but the id, which it gives: ids rise. A slot that is taken in its block is
  * -ERR_EXISTS. Fast: meant for a hundred thousand in one turn. */
 int store_run_insert(struct store *store, const struct model_run *run, int64_t *id) MUST_CHECK;
 /* Writes look, state, state_wall_ns, expect_wall_ns, attempts, counted, the tries, reason and
