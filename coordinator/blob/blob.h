@@ -8,8 +8,8 @@
 #define MAKESPAN_COORDINATOR_BLOB_BLOB_H
 
 #include "common/attr.h"
-#include "common/source.h"
 #include "coordinator/model.h"
+#include "proto/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,8 +15,8 @@
  * - folder: every file below it but those named .git, sorted, owner 0, modes without set-id
  *   bits, one fixed time. GNU tar is needed.
  * - file: the file as it is: tar, plain or packed by gzip, bzip2, xz or zstd. */
-#ifndef MAKESPAN_COMMON_SOURCE_H
-#define MAKESPAN_COMMON_SOURCE_H
+#ifndef MAKESPAN_PROTO_SOURCE_H
+#define MAKESPAN_PROTO_SOURCE_H
 
 #include "common/attr.h"
 
