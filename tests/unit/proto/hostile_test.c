@@ -13,11 +13,11 @@
 #include <sys/resource.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define ADDRESS_SANITIZER 1
+#define ADDRESS_SANITIZER true
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ADDRESS_SANITIZER 1
-#endif
+#define ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define ADDRESS_SANITIZER false
 #endif
 
 /* Address space in use, in bytes. */
@@ -39,16 +39,14 @@ static rlim_t address_space(void)
  * such sizes. */
 static void limit_memory(void)
 {
-#ifndef ADDRESS_SANITIZER
     rlim_t now = address_space();
-    if (now > 0) {
+    if (!ADDRESS_SANITIZER && now > 0) {
         struct rlimit limit = {now + 12 * 1024 * 1024, RLIM_INFINITY};
         struct rlimit old;
         cr_assert_eq(getrlimit(RLIMIT_AS, &old), 0);
         limit.rlim_max = old.rlim_max;
         cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
     }
-#endif
 }
 
 /* Decodes a copy in a block of exactly its size and checks what must hold in any case. True when it
@@ -151,7 +149,7 @@ Test(hostile, nested_containers)
 }
 
 /* Largest bodies of little content: as many small things as a frame can hold. */
-Test(hostile, full_frames_of_small_things, .timeout = 60)
+Test(hostile, full_frames_of_small_things)
 {
     limit_memory();
     static const struct {
@@ -221,7 +219,7 @@ static void cut_everywhere(uint32_t type, const uint8_t *body, size_t n, const c
     }
 }
 
-Test(hostile, a_message_cut_anywhere_is_refused, .timeout = 60)
+Test(hostile, a_message_cut_anywhere_is_refused)
 {
     each_body(cut_everywhere);
 }
@@ -238,7 +236,7 @@ static void flip_everywhere(uint32_t type, const uint8_t *body, size_t n, const 
     free(copy);
 }
 
-Test(hostile, a_message_with_any_bit_turned_is_read_or_refused, .timeout = 100)
+Test(hostile, a_message_with_any_bit_turned_is_read_or_refused)
 {
     limit_memory();
     each_body(flip_everywhere);
