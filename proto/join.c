@@ -97,7 +97,7 @@ static int check_certs(struct join *j, const struct pki_cert *cert, const struct
     if (!pki_cert_is_of_key(cert, j->key) || !pki_cert_is_issued_by(cert, authority))
         return diag_error(diag, ERR_TLS, "the certificate that came is not of this host's key: it was not taken");
     err = pki_cert_id(cert, &id, diag);
-    if (err == 0 && id.role != j->role)
+    if (err == 0 && (id.role == ROLE_COORDINATOR || (id.role == ROLE_WORKER) != (j->role == ROLE_WORKER)))
         err = diag_error(diag, ERR_DENIED, "the certificate that came is for a %s, not for a %s", vocab_role((int)id.role),
                          vocab_role((int)j->role));
     return err;

@@ -23,7 +23,7 @@ struct join_request {
     const char *address;       /* "HOST:PORT" */
     const struct token *token; /* as all of these borrowed for the call */
     const struct pki_key *key; /* borrowed until the answer */
-    enum role role;
+    enum role role;            /* WORKER; or VIEWER: an operator, of whatever role the token gives */
     const char *name;
     const char *machine_id; /* NULL: none */
     bool late_clock_ok;     /* this host's clock may be before the certificates' beginning (a worker) */
