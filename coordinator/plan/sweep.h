@@ -38,10 +38,11 @@ struct plan_request {
     size_t set_count;
     const struct plan_revision *revisions;
     size_t revision_count;
-    bool yes;        /* more than a day of work was agreed to */
-    bool json;       /* the answer is JSON, not text */
-    const char *key; /* the same key and file submits once; NULL */
-    const char *who; /* the operator */
+    bool yes;         /* more than a day of work was agreed to */
+    bool json;        /* the answer is JSON, not text */
+    const char *key;  /* the same key and file submits once; NULL */
+    const char *who;  /* the operator */
+    const char *host; /* on this host alone, whatever hosts the file names; NULL */
 };
 
 /* The answer. Borrowed for the call of plan_answer_f. */
