@@ -62,6 +62,7 @@ enum spec_source_kind {
     SPEC_SOURCE_DIR,      /* a folder, packed where the operator's command runs */
     SPEC_SOURCE_ARCHIVE,  /* a tar file there */
     SPEC_SOURCE_HOST_DIR, /* each host's own tree, an absolute path: nothing travels */
+    SPEC_SOURCE_NONE,     /* `source` is not written: the commands run in an empty folder; path is "" */
 };
 
 struct spec_source {
@@ -90,6 +91,7 @@ struct spec_workload {
     const char *run;
     const char *check;
     const char *fingerprint;
+    struct spec_timeouts timeout; /* what the workload says, over the defaults; spec_settings_for() knows `per` too */
     struct spec_pos pos;
     struct spec_pos run_pos;
 };
@@ -257,8 +259,11 @@ const struct spec_system *spec_system(const struct spec *spec);
 /* 0, or -ERR_INVAL with a located message when the file names no hosts (`makespan local` does not ask). */
 int spec_require_hosts(const struct spec *spec, struct diag *diag) MUST_CHECK;
 
-/* What must be looked up, each once; index i of the array is the index for spec_set_revs(). host_dir needs no look-up. */
+/* What must be looked up, each once; index i of the array is the index for spec_set_revs(). host_dir and no source need no look-up. */
 const struct spec_expr *spec_exprs(const struct spec *spec, size_t *n);
+/* The index of what this workload's source and the revision `text` (NULL or "" for a folder or an archive) stand for; -ERR_NOTFOUND when
+ * the sweep does not use it. */
+int spec_find_expr(const struct spec *spec, size_t workload, const char *text, bool dirty, size_t *index) MUST_CHECK;
 /* Gives back what expression `index` stands for: one revision, or for a range every commit from the oldest to the newest (1 to
  * SPEC_MAX_VARIANTS). Copied. May be called again until spec_resolve(). 0; -ERR_INVAL for a number of revisions or a hash that cannot be, with
  * text at the expression's place in diag; -ERR_STATE after spec_resolve(). */
@@ -274,7 +279,8 @@ const struct spec_variant *spec_variants(const struct spec *spec, size_t *n); /*
 uint32_t spec_base(const struct spec *spec);
 /* The planned comparisons, each pair of variants once, in the order of `compare`. After spec_resolve(). */
 const struct spec_pair *spec_pairs(const struct spec *spec, size_t *n);
-/* What this variant of this workload is built from: its revisions, else the workload's. NULL for host_dir, and before spec_resolve(). */
+/* What this variant of this workload is built from: its revision, else the workload's. NULL for host_dir, without a source, and before
+ * spec_resolve(). */
 const struct spec_rev *spec_rev_of(const struct spec *spec, size_t variant, size_t workload);
 
 /* What holds on a host of that name with these classes (an override by class applies in the order of the file, one by name after them). `workload`
