@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #define HANDSHAKE_NS (10 * CLOCK_SEC)
-#define JOINING_NS (10 * CLOCK_SEC)
 #define CLOSE_NS (2 * CLOCK_SEC)
 #define QUEUE_MAX ((size_t)4 * 1024 * 1024)
 #define CONNS_MAX 20000
@@ -316,7 +315,8 @@ static void opened(struct conn *conn)
     if (stranger && conn->in.max > FRAME_MAX_JOIN) {
         conn->in.max = FRAME_MAX_JOIN;
     }
-    conn_enter(conn, CONN_S_OPEN, stranger ? JOINING_NS : -1);
+    /* Joining takes no longer than a handshake may. */
+    conn_enter(conn, CONN_S_OPEN, stranger ? conn->limits.handshake_ns : -1);
     conn_listen_opened(conn);
     if (conn->state == CONN_S_OPEN) {
         struct conn_event event = {.kind = CONN_OPEN};
@@ -414,7 +414,7 @@ static void on_timer(void *arg)
         conn_die(conn);
         break;
     case CONN_S_OPEN:
-        conn_close(conn, CLOSE_HELLO_TIMEOUT, "joining was not over after 10s", false);
+        conn_close(conn, CLOSE_HELLO_TIMEOUT, "joining was not over in time", false);
         break;
     case CONN_S_FLUSH:
     case CONN_S_LINGER:
