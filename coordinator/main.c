@@ -14,16 +14,18 @@
 #include "coordinator/store/store.h"
 #include "coordinator/web/web.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_INFRASTRUCTURE = 3, EXIT_USAGE = 64 };
 
 static const char *const USAGE =
-    "usage: makespand [-b] [-c FILE] [-d DIR] [-l ADDRESS]\n"
+    "usage: makespand [-b | --guard] [-c FILE] [-d DIR] [-l ADDRESS] [--port-file FILE]\n"
     "       makespand -n | -p [-c FILE]\n"
     "       makespand --init --fleet NAME --operator-dir DIR [--operator NAME] [-c FILE] [-d DIR]\n"
     "\n"
@@ -35,6 +37,7 @@ static const char *const USAGE =
     "  -l, --listen ADDR    the address, instead of the configuration's\n"
     "  -n, --check          check the configuration and end\n"
     "  -p, --print          print the effective configuration and end\n"
+    "      --guard          end when standard input ends\n"
     "      --port-file FILE write the port that is listened at to this file once it is\n"
     "      --init           make a fleet: its authority, its database, an admin's identity\n"
     "      --fleet NAME     the name of the new fleet\n"
@@ -47,11 +50,11 @@ static const char *const USAGE =
     "Manual: makespand(8), makespand.yaml(5).\n";
 
 struct options {
-    bool background, check, print, init;
+    bool background, check, print, init, guard;
     const char *config, *dir, *listen, *port_file, *fleet, *operator_dir, *operator_name;
 };
 
-enum { OPT_INIT = 256, OPT_FLEET, OPT_OPERATOR_DIR, OPT_OPERATOR, OPT_PORT_FILE };
+enum { OPT_INIT = 256, OPT_FLEET, OPT_OPERATOR_DIR, OPT_OPERATOR, OPT_PORT_FILE, OPT_GUARD };
 
 static const struct option LONG_OPTIONS[] = {
     {"background", no_argument, NULL, 'b'},
@@ -61,6 +64,7 @@ static const struct option LONG_OPTIONS[] = {
     {"check", no_argument, NULL, 'n'},
     {"print", no_argument, NULL, 'p'},
     {"port-file", required_argument, NULL, OPT_PORT_FILE},
+    {"guard", no_argument, NULL, OPT_GUARD},
     {"init", no_argument, NULL, OPT_INIT},
     {"fleet", required_argument, NULL, OPT_FLEET},
     {"operator-dir", required_argument, NULL, OPT_OPERATOR_DIR},
@@ -98,6 +102,9 @@ static int read_options(int argc, char **argv, struct options *o)
             break;
         case OPT_PORT_FILE:
             o->port_file = optarg;
+            break;
+        case OPT_GUARD:
+            o->guard = true;
             break;
         case OPT_INIT:
             o->init = true;
@@ -213,6 +220,19 @@ static void on_end(int number, void *arg)
     loop_stop(arg);
 }
 
+/* Whoever started this program with --guard has ended, or wants it to end. */
+static void on_guard(int fd, int what, void *arg)
+{
+    char bytes[256];
+    ssize_t n = read(fd, bytes, sizeof bytes);
+
+    (void)what;
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
+        log_info("standard input has ended: the coordinator stops");
+        loop_stop(arg);
+    }
+}
+
 static int write_port(const struct options *o, uint16_t port, struct diag *diag)
 {
     char text[16];
@@ -231,6 +251,7 @@ static int serve(const struct options *o, const struct coord_conf *conf, int rea
     struct loop *loop = loop_new();
     struct loop_signal *term = NULL;
     struct loop_signal *intr = NULL;
+    struct loop_fd *guard = NULL;
     struct coord *coord = NULL;
     int err;
 
@@ -238,6 +259,8 @@ static int serve(const struct options *o, const struct coord_conf *conf, int rea
         return diag_error(diag, ERR_SYS, "the system gives no event loop");
     term = loop_signal_new(loop, SIGTERM, on_end, loop);
     intr = loop_signal_new(loop, SIGINT, on_end, loop);
+    if (o->guard)
+        guard = loop_fd_new(loop, STDIN_FILENO, LOOP_READ, on_guard, loop);
     err = coord_new(loop, conf, NULL, &coord, diag);
     if (err == 0)
         err = write_port(o, coord_port(coord), diag);
@@ -247,6 +270,7 @@ static int serve(const struct options *o, const struct coord_conf *conf, int rea
         loop_run(loop);
     }
     coord_free(&coord);
+    loop_fd_free(&guard);
     loop_signal_free(&intr);
     loop_signal_free(&term);
     loop_free(&loop);

@@ -50,6 +50,7 @@ static int submit(struct peer *peer, const struct msg_sweep_put *r, struct diag 
                                    .yes = r->yes,
                                    .json = strcmp(r->format, "json") == 0,
                                    .key = r->key,
+                                   .host = r->host,
                                    .who = conn_peer(peer->conn)->name};
     struct plan_setting *sets = mem_xarray(r->sets_count + 1, sizeof *sets);
     struct plan_revision *revisions = mem_xarray(r->revisions_count + 1, sizeof *revisions);

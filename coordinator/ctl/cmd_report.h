@@ -1,0 +1,10 @@
+/* cmd_report.h: what local.c too wants of the report. */
+#ifndef MAKESPAN_COORDINATOR_CTL_CMD_REPORT_H
+#define MAKESPAN_COORDINATOR_CTL_CMD_REPORT_H
+
+struct call;
+
+/* Prints a report to standard output. Exit status. */
+int report_print(struct call *call, const char *sweep, const char *format);
+
+#endif

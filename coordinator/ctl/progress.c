@@ -1,0 +1,140 @@
+/* progress.c: says how a sweep stands. Owns nothing. */
+#include "coordinator/ctl/progress.h"
+
+#include "common/buf.h"
+#include "common/json.h"
+#include "common/str.h"
+#include "coordinator/ctl/ctl.h"
+#include "coordinator/ctl/out.h"
+
+#include <string.h>
+
+#define BAR_WIDTH 24
+
+/* What a host does, or what it waits for. */
+static void doing(const json_t *host, struct buf *out)
+{
+    const json_t *now = json_array_get(json_object_get(host, "now"), 0);
+    const json_t *wait = json_object_get(host, "wait");
+    char span[32];
+
+    if (json_str(host, "skipped", NULL) != NULL) {
+        buf_printf(out, "skipped: %s", json_str(host, "skipped", ""));
+    } else if (json_is_true(json_object_get(host, "finished"))) {
+        buf_add_str(out, "finished");
+    } else if (now != NULL) {
+        const char *jobs = json_str(now, "jobs", "?");
+
+        buf_printf(out, "(%s)%s%s %s%s, %s", json_str(now, "variant", "?"), strcmp(jobs, "none") == 0 ? "" : " -j",
+                   strcmp(jobs, "none") == 0 || strcmp(jobs, "max") == 0 ? "" : jobs,
+                   json_is_true(json_object_get(now, "warmup")) ? "warm-up, " : "", json_str(now, "phase", json_str(now, "state", "?")),
+                   out_span(span, sizeof span, json_int(now, "age_ns", -1)));
+        if (json_int(now, "overdue_ns", 0) > 0)
+            buf_printf(out, ", overdue for %s", out_span(span, sizeof span, json_int(now, "overdue_ns", 0)));
+        if (json_str(now, "text", NULL) != NULL)
+            buf_printf(out, ", %s", json_str(now, "text", ""));
+    } else if (json_is_object(wait)) {
+        buf_printf(out, "waits for %s (%s) since %s", json_str(wait, "for", "?"), json_str(wait, "owner", "?"),
+                   out_span(span, sizeof span, json_int(wait, "age_ns", -1)));
+    } else {
+        buf_add_str(out, "waits");
+    }
+}
+
+/* Appends at most `width` columns of text, escaped. */
+static void add_cut(struct buf *out, const char *text, size_t width)
+{
+    struct buf safe = BUF_INIT;
+    size_t n;
+
+    str_escape(&safe, text, strlen(text));
+    n = safe.len;
+    while (n > 0 && str_columns(buf_str(&safe)) > width) {
+        do
+            n--;
+        while (n > 0 && (safe.data[n] & 0xC0) == 0x80);
+        safe.data[n] = '\0';
+    }
+    buf_add(out, buf_str(&safe), n);
+    buf_fini(&safe);
+}
+
+static void totals(const json_t *status, struct buf *out)
+{
+    char span[32];
+
+    buf_printf(out, "%s: %s, %lld of %lld runs", json_str(status, "sweep", "?"), json_str(status, "state", "?"), json_int(status, "have", 0),
+               json_int(status, "wanted", 0));
+    if (json_int(status, "failed", 0) > 0)
+        buf_printf(out, ", %lld failed", json_int(status, "failed", 0));
+    if (json_int(status, "eta_ns", -1) >= 0 && strcmp(json_str(status, "state", ""), "active") == 0)
+        buf_printf(out, ", about %s left", out_span(span, sizeof span, json_int(status, "eta_ns", -1)));
+}
+
+size_t progress_picture(const json_t *status, size_t width, struct buf *out)
+{
+    const json_t *hosts = json_object_get(status, "hosts");
+    size_t lines = 1;
+
+    totals(status, out);
+    buf_add_char(out, '\n');
+    for (size_t i = 0; i < json_array_size(hosts); i++, lines++) {
+        const json_t *h = json_array_get(hosts, i);
+        struct buf line = BUF_INIT;
+        int64_t have = json_int(h, "have", 0) + json_int(h, "failed", 0) + json_int(h, "warmups_have", 0);
+        int64_t wanted = json_int(h, "wanted", 0) + json_int(h, "warmups_wanted", 0);
+        char span[32];
+
+        buf_printf(&line, "%-12s ", json_str(h, "host", "?"));
+        out_bar(&line, have, wanted, BAR_WIDTH);
+        buf_printf(&line, " %3lld/%-3lld ", json_int(h, "have", 0), json_int(h, "wanted", 0));
+        if (json_int(h, "eta_ns", -1) >= 0 && !json_is_true(json_object_get(h, "finished")))
+            buf_printf(&line, "%s left, ", out_span(span, sizeof span, json_int(h, "eta_ns", -1)));
+        doing(h, &line);
+        add_cut(out, buf_str(&line), width > 1 ? width - 1 : width);
+        buf_add_char(out, '\n');
+        buf_fini(&line);
+    }
+    return lines;
+}
+
+void progress_line(const json_t *status, struct buf *out)
+{
+    const json_t *hosts = json_object_get(status, "hosts");
+    struct buf line = BUF_INIT;
+
+    totals(status, &line);
+    for (size_t i = 0; i < json_array_size(hosts); i++) {
+        const json_t *h = json_array_get(hosts, i);
+
+        buf_printf(&line, "; %s: ", json_str(h, "host", "?"));
+        doing(h, &line);
+    }
+    str_escape(out, buf_str(&line), line.len);
+    buf_add_char(out, '\n');
+    buf_fini(&line);
+}
+
+int progress_exit(const json_t *status)
+{
+    const char *state = json_str(status, "state", "");
+    const json_t *hosts = json_object_get(status, "hosts");
+    const json_t *cells = json_object_get(status, "cells");
+    int exit = CTL_DONE;
+
+    if (strcmp(state, "done") != 0)
+        exit = CTL_UNDECIDED;
+    for (size_t i = 0; i < json_array_size(hosts); i++) {
+        const json_t *h = json_array_get(hosts, i);
+
+        if (json_int(h, "no_data", 0) > 0)
+            exit = ctl_exit_join(exit, CTL_INFRASTRUCTURE);
+    }
+    for (size_t i = 0; i < json_array_size(cells); i++) {
+        const json_t *c = json_array_get(cells, i);
+
+        if (json_int(c, "failed", 0) > 0 || strcmp(json_str(c, "state", ""), "setup failed") == 0)
+            exit = ctl_exit_join(exit, CTL_NO);
+    }
+    return exit;
+}
