@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "coordinator/verdict/render.h"
+#include "coordinator/verdict/report_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,6 @@ struct build {
     struct report_cell *report_cells;
     struct report_note *notes;
     size_t note_count;
-    struct report_line *lines;
-    size_t line_count;
-    size_t line_room;
     int err;
 };
 
@@ -140,47 +138,6 @@ static bool is_counted(const struct model_sweep_data *data, const struct model_r
            run->state != RUN_REPLACED && !is_retracted(data, run, a->attempt);
 }
 
-/* Grows by doubling inside the arena: the lines below the table are few. */
-static void add_line(struct build *b, const char *kind, const char *text)
-{
-    if (b->err != 0)
-        return;
-    if (text == NULL) {
-        b->err = -ERR_LIMIT;
-        return;
-    }
-    if (b->line_count == b->line_room) {
-        size_t room = b->line_room == 0 ? 16 : b->line_room * 2;
-        struct report_line *lines = mem_arena_array(b->arena, room, sizeof *lines);
-
-        if (lines == NULL) {
-            b->err = -ERR_LIMIT;
-            return;
-        }
-        if (b->line_count > 0)
-            memcpy(lines, b->lines, b->line_count * sizeof *lines);
-        b->lines = lines;
-        b->line_room = room;
-    }
-    b->lines[b->line_count].kind = kind;
-    b->lines[b->line_count].text = text;
-    b->line_count++;
-}
-
-/* "p6 -j2 (commit-3)", with the workload in front where there are several. */
-static const char *cell_name(struct build *b, const struct report_cell *c)
-{
-    char jobs[16];
-    const char *flag = jobs_flag(jobs, sizeof jobs, c->cell->jobs);
-    const char *name = mem_arena_printf(b->arena, "%s%s%s%s%s (%s)", b->data->workload_count > 1 ? c->workload->name : "",
-                                        b->data->workload_count > 1 ? ": " : "", c->host->name, flag[0] == '\0' ? "" : " ", flag,
-                                        c->variant->name);
-
-    if (name == NULL)
-        b->err = -ERR_LIMIT;
-    return name == NULL ? "" : name;
-}
-
 static void add_note(struct build *b, struct report_cell *c, struct report_mark *m)
 {
     struct report_note *note = NULL;
@@ -218,7 +175,7 @@ static void collect_marks(struct build *b, struct report_cell *c)
             for (size_t j = 0; j < n; j++)
                 if (found[j].mark == a->marks[k].mark)
                     m = &found[j];
-            if (m == NULL && n < ARRAY_LEN(found) && vocab_mark(a->marks[k].mark) != NULL) {
+            if (m == NULL && n < ARRAY_LEN(found) && vocab_mark((int)a->marks[k].mark) != NULL) {
                 m = &found[n++];
                 memset(m, 0, sizeof *m);
                 m->mark = a->marks[k].mark;
@@ -245,7 +202,7 @@ static void describe_times(struct build *b, struct report_cell *c)
 {
     double *values = mem_arena_array(b->arena, c->attempt_count + 1, sizeof *values);
     double *scratch = mem_arena_array(b->arena, c->attempt_count + 1, sizeof *scratch);
-    double user = 0, sys = 0;
+    int64_t real = 0, user = 0, sys = 0; /* exact: the sums of nanoseconds */
     size_t n = 0, n_user = 0, n_sys = 0;
 
     if (values == NULL || scratch == NULL) {
@@ -258,23 +215,25 @@ static void describe_times(struct build *b, struct report_cell *c)
         if (!c->attempts[i].counted)
             continue;
         values[n++] = (double)a->real_ns.v / 1e9;
+        real += a->real_ns.v;
         if (a->user_ns.has) {
-            user += (double)a->user_ns.v / 1e9;
+            user += a->user_ns.v;
             n_user++;
         }
         if (a->sys_ns.has) {
-            sys += (double)a->sys_ns.v / 1e9;
+            sys += a->sys_ns.v;
             n_sys++;
         }
     }
     if (stats_summarize(values, n, scratch, &c->real) != STATS_OK)
         return;
+    c->real.mean = (double)real / ((double)n * 1e9);
     c->has_user = n_user > 0;
-    c->user = c->has_user ? user / (double)n_user : 0;
+    c->user = c->has_user ? (double)user / ((double)n_user * 1e9) : 0;
     c->has_sys = n_sys > 0;
-    c->sys = c->has_sys ? sys / (double)n_sys : 0;
-    c->has_cpu = n_user == n && n_sys == n && c->real.sum > 0;
-    c->cpu = c->has_cpu ? 100 * (user + sys) / c->real.sum : 0;
+    c->sys = c->has_sys ? (double)sys / ((double)n_sys * 1e9) : 0;
+    c->has_cpu = n_user == n && n_sys == n && real > 0;
+    c->cpu = c->has_cpu ? 100.0 * (double)(user + sys) / (double)real : 0;
 }
 
 static void count_attempts(struct report_cell *c)
@@ -307,120 +266,6 @@ static void count_attempts(struct report_cell *c)
         }
     }
     c->flaky = c->failed > 0 && c->real.n > 0;
-}
-
-/* The text of the cell's first attempt with this outcome that has one. */
-static const char *first_text(const struct report_cell *c, enum outcome outcome)
-{
-    for (size_t i = 0; i < c->attempt_count; i++) {
-        const struct report_attempt *a = &c->attempts[i];
-
-        if (a->row->outcome == outcome && !a->row->warmup && a->row->text != NULL && a->row->text[0] != '\0')
-            return a->row->text;
-    }
-    return NULL;
-}
-
-static const char *first_invalid_mark(const struct report_cell *c)
-{
-    for (size_t i = 0; i < c->attempt_count; i++)
-        for (size_t k = 0; k < c->attempts[i].mark_count; k++)
-            if (c->attempts[i].row->outcome == OUTCOME_INVALID && c->attempts[i].marks[k].invalid)
-                return vocab_mark(c->attempts[i].marks[k].mark);
-    return NULL;
-}
-
-static void add_count_line(struct build *b, const struct report_cell *c, const char *kind, size_t n, const char *why)
-{
-    if (n > 0)
-        add_line(b, kind,
-                 mem_arena_printf(b->arena, "%s: %zu of %zu%s%s", cell_name(b, c), n, c->failed + c->invalid + c->interrupted +
-                                                                                      c->cancelled + c->superseded + c->real.n,
-                                  why == NULL ? "" : ": ", why == NULL ? "" : why));
-}
-
-static void cell_lines(struct build *b, const struct report_cell *c)
-{
-    const char *why = first_text(c, OUTCOME_INVALID);
-
-    add_count_line(b, c, "failed", c->failed, first_text(c, OUTCOME_FAILED));
-    if (c->flaky)
-        add_line(b, "flaky",
-                 mem_arena_printf(b->arena, "%s: the same build failed and passed (%zu and %zu attempts)", cell_name(b, c), c->failed, c->real.n));
-    add_count_line(b, c, "invalid", c->invalid, why != NULL ? why : first_invalid_mark(c));
-    add_count_line(b, c, "interrupted", c->interrupted, first_text(c, OUTCOME_INTERRUPTED));
-    add_count_line(b, c, "cancelled", c->cancelled, first_text(c, OUTCOME_CANCELLED));
-    add_count_line(b, c, "superseded", c->superseded, NULL);
-    if (c->cell->state == CELL_SKIPPED || c->cell->state == CELL_FAILED)
-        add_line(b, c->cell->state == CELL_SKIPPED ? "skipped" : "setup failed",
-                 mem_arena_printf(b->arena, "%s%s%s", cell_name(b, c), c->cell->reason == NULL ? "" : ": ",
-                                  c->cell->reason == NULL ? "" : c->cell->reason));
-    if (c->input != NULL && c->input->host_dir != NULL)
-        add_line(b, "source",
-                 mem_arena_printf(b->arena, "%s: the host's own folder %s, not a source that was sent", cell_name(b, c),
-                                  c->input->host_dir));
-    if (c->input != NULL && c->input->dirty)
-        add_line(b, "source", mem_arena_printf(b->arena, "%s: with uncommitted changes", cell_name(b, c)));
-}
-
-static const char *cell_fact(const struct report_cell *c, const char *key)
-{
-    for (size_t i = 0; i < c->attempt_count; i++)
-        for (size_t k = 0; c->attempts[i].counted && k < c->attempts[i].fact_count; k++)
-            if (strcmp(c->attempts[i].facts[k].key, key) == 0)
-                return c->attempts[i].facts[k].value;
-    return NULL;
-}
-
-/* Facts of check that differ between the variants of one host and job count: what was built is not the same. */
-static void compare_facts(struct build *b, const struct report_cell *c, const struct report_cell *next)
-{
-    for (size_t i = 0; i < c->attempt_count; i++) {
-        const struct report_attempt *a = &c->attempts[i];
-
-        if (!a->counted)
-            continue;
-        for (size_t k = 0; k < a->fact_count; k++) {
-            const char *other = cell_fact(next, a->facts[k].key);
-
-            if (other != NULL && strcmp(other, a->facts[k].value) != 0)
-                add_line(b, "facts",
-                         mem_arena_printf(b->arena, "%s: %s is %s, but %s in (%s)", cell_name(b, c), a->facts[k].key,
-                                          a->facts[k].value, other, next->variant->name));
-        }
-        return;
-    }
-}
-
-static void collect_lines(struct build *b)
-{
-    size_t warmups = 0;
-    size_t nodata = 0;
-
-    for (size_t i = 0; i < b->out->cell_count; i++)
-        warmups += b->report_cells[i].warmups;
-    if (warmups > 0)
-        add_line(b, "warm-up", mem_arena_printf(b->arena, "%zu throw-away attempt%s, in no number", warmups, warmups == 1 ? "" : "s"));
-    for (size_t i = 0; i < b->out->cell_count; i++)
-        cell_lines(b, &b->report_cells[i]);
-    for (size_t i = 0; i < b->data->run_count; i++)
-        nodata += b->data->runs[i].state == RUN_NODATA && !b->data->runs[i].warmup;
-    if (nodata > 0)
-        add_line(b, "no data", mem_arena_printf(b->arena, "%zu run%s of hosts that were lost", nodata, nodata == 1 ? "" : "s"));
-    for (size_t i = 0; i < b->data->sweep_host_count; i++) {
-        const struct model_sweep_host *sh = &b->data->sweep_hosts[i];
-        const struct model_host *host = find_host(b->data, sh->host);
-
-        if (sh->skipped != NULL && host != NULL)
-            add_line(b, "skipped", mem_arena_printf(b->arena, "%s: %s", host->name, sh->skipped));
-    }
-    for (size_t i = 0; i + 1 < b->out->cell_count; i++) {
-        const struct report_cell *c = &b->report_cells[i];
-        const struct report_cell *d = &b->report_cells[i + 1];
-
-        if (c->host == d->host && c->workload == d->workload && c->cell->jobs == d->cell->jobs)
-            compare_facts(b, c, d);
-    }
 }
 
 /* The attempts of one cell, in the order they were made, taken from `all` (by cell, then begin). */
@@ -583,13 +428,10 @@ int report_build(struct mem_arena *arena, const struct model_sweep_data *data, s
     }
     out->cells = b.report_cells;
     out->cell_count = data->cell_count;
-    collect_lines(&b);
     out->notes = b.notes;
     out->note_count = b.note_count;
-    out->lines = b.lines;
-    out->line_count = b.line_count;
     out->provisional = !model_sweep_is_end((int)data->sweep.state);
-    return b.err;
+    return b.err != 0 ? b.err : report_add_lines(arena, out);
 }
 
 static const char *const FORMATS[] = {"table", "mail", "csv", "json", "markdown", NULL};

@@ -7,7 +7,7 @@
 Test(summary, nothing_is_insufficient)
 {
     struct stats_summary s;
-    double scratch[1];
+    double scratch[1] = {0};
 
     cr_expect_eq(stats_summarize(scratch, 0, scratch, &s), STATS_INSUFFICIENT_DATA);
     cr_expect_eq(s.n, 0);
