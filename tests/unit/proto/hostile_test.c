@@ -186,6 +186,24 @@ Test(hostile, full_frames_of_small_things)
     }
 }
 
+/* Where a text is expected, a list for which msgpack-c would take 24 bytes an item. */
+Test(hostile, a_large_list_in_the_place_of_a_text)
+{
+    struct buf b = BUF_INIT;
+    buf_add(&b, "\x81\x03\x91\xdd", 4);
+    buf_add_u32be(&b, 1000000);
+    for (int i = 0; i < 1000000; i++) {
+        buf_add_char(&b, (char)0xc0);
+    }
+    struct diag *diag = diag_new(1);
+    struct msg *m = NULL;
+    limit_memory();
+    cr_assert_eq(msg_decode(MSG_HELLO, b.data, b.len, &m, diag), -ERR_PROTO);
+    cr_assert_str_eq(diag_first(diag), "HELLO: caps should be a list of texts");
+    diag_free(&diag);
+    buf_fini(&b);
+}
+
 /* All messages of the schema, all fields, as encoded bodies. */
 typedef void body_f(uint32_t type, const uint8_t *body, size_t n, const char *name);
 
