@@ -16,7 +16,7 @@ struct proc;
 #define PROC_JOIN_MAX 16
 
 struct proc_spec {
-    const char *const *argv; /* argv[0] is the program: with a slash a path, else looked up in PATH of `env` */
+    const char *const *argv; /* argv[0] is the program: with a slash a path, else looked up in the absolute folders of PATH of `env` */
     const char *const *env;  /* NAME=VALUE …, NULL at the end; NULL: a fixed small environment (PATH, LC_ALL=C, TZ=UTC) */
     const char *cwd;         /* NULL: stay */
     int in_fd;               /* -1: /dev/null */
@@ -53,8 +53,8 @@ struct proc_end {
     bool signaled;
     int exit_status; /* when not signaled: 0 to 255 */
     int signal;      /* when signaled */
-    bool exec_failed; /* the program could not be started: exit_status 127 and errno_value say why */
-    int errno_value;
+    bool exec_failed; /* the program could not be started: exit_status 127 and errno_value say why (the real module says so at once) */
+    int errno_value;  /* not 0 without exec_failed: another took the child's status; exit_status is 255 and nothing else is known */
     int64_t start_ns; /* clock_mono_ns() just before the spawn */
     int64_t end_ns;   /* clock_mono_ns() taken first thing when its end is seen */
     struct proc_usage usage;
@@ -63,8 +63,9 @@ struct proc_end {
 typedef void proc_end_f(struct proc *proc, const struct proc_end *end, void *arg);
 
 /* Starts a child. Everything in spec is borrowed for the call. All descriptors but 0, 1, 2 are closed in the child; signal mask and handlers
- * are reset to the default. `f` is called once, from the loop, when it has ended. 0 and *out, or a negative code with text in diag. A program that cannot be
- * executed is reported through `f` (exec_failed) or at once as an error. */
+ * are reset to the default. `f` is called once, from the loop, when it has ended; the proc stays until proc_free(), which `f` may call. 0 and
+ * *out, or a negative code with text in diag. A program that cannot be executed is reported through `f` (exec_failed) or at once as an error, as
+ * is every other step that fails before (user, folder, control group). */
 int proc_spawn(struct loop *loop, const struct proc_spec *spec, proc_end_f *f, void *arg, struct proc **out,
                struct diag *diag) MUST_CHECK;
 int64_t proc_pid(const struct proc *proc);
@@ -88,8 +89,9 @@ struct proc_output {
 };
 typedef void proc_output_f(const struct proc_output *output, void *arg);
 struct proc_collect;
-/* Standard output is collected up to out_max bytes (spec->out_fd < 0) or goes to spec->out_fd; after timeout_ns (> 0) its group is killed. `f` is called once.
- * `spec->new_session` is set by itself. */
+/* Standard output is collected up to out_max bytes (spec->out_fd < 0) or goes to spec->out_fd; after timeout_ns (> 0) its group is killed. `f` is
+ * called once. `spec->new_session` is set by itself. What a process left behind writes after the child's end is not waited for. *out, for which
+ * `out` may be NULL, is gone when `f` returns. */
 int proc_collect(struct loop *loop, const struct proc_spec *spec, size_t out_max, int64_t timeout_ns, proc_output_f *f, void *arg,
                  struct proc_collect **out, struct diag *diag) MUST_CHECK;
 /* Kills the child's group and forgets it; `f` is not called. NULL inside is fine. */

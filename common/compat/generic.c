@@ -4,6 +4,8 @@
 #include "common/clock.h"
 #include "common/err.h"
 
+#include <errno.h>
+#include <grp.h>
 #include <unistd.h>
 
 #define FILES_MAX_DEFAULT 1024
@@ -21,7 +23,15 @@ int compat_pidfd_open(int64_t pid)
 
 int compat_no_new_privs(void)
 {
-    return -ERR_UNSUP;
+    return ENOSYS;
+}
+
+int compat_become_user(uint32_t uid, uint32_t gid)
+{
+    if (setgroups(0, NULL) != 0 || setgid((gid_t)gid) != 0 || setuid((uid_t)uid) != 0) {
+        return errno;
+    }
+    return 0;
 }
 
 int compat_subreaper(void)

@@ -33,7 +33,28 @@ int compat_pidfd_open(int64_t pid)
 
 int compat_no_new_privs(void)
 {
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : err_from_errno(errno);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno;
+}
+
+/* The calls that take 32-bit ids have names of their own on the oldest architectures. */
+#ifdef SYS_setuid32
+#define CALL_SETGROUPS SYS_setgroups32
+#define CALL_SETRESGID SYS_setresgid32
+#define CALL_SETRESUID SYS_setresuid32
+#else
+#define CALL_SETGROUPS SYS_setgroups
+#define CALL_SETRESGID SYS_setresgid
+#define CALL_SETRESUID SYS_setresuid
+#endif
+
+/* By system calls of its own: the library's functions would change all threads of the process, which after vfork() is the parent's memory. */
+int compat_become_user(uint32_t uid, uint32_t gid)
+{
+    if (syscall(CALL_SETGROUPS, 0, NULL) != 0 || syscall(CALL_SETRESGID, gid, gid, gid) != 0 ||
+        syscall(CALL_SETRESUID, uid, uid, uid) != 0) {
+        return errno;
+    }
+    return 0;
 }
 
 int compat_subreaper(void)
