@@ -30,7 +30,7 @@ static struct {
     const char *node;
     enum log_level level;
     uint64_t unwritten; /* lines that could not be written and were not yet told */
-    bool holding;
+    unsigned holding; /* how many hold it back */
     uint64_t held_over; /* lines beyond the room */
     size_t held_len;
     char held[HELD_MAX];
@@ -234,7 +234,7 @@ static void put_line(enum log_level level, const char *fmt, va_list ap)
         put_str(&line, cut);
     }
     line.text[line.len++] = '\n';
-    if (!state.holding) {
+    if (state.holding == 0) {
         write_lines(line.text, line.len);
     } else if (state.held_over > 0 || line.len > sizeof(state.held) - state.held_len) {
         state.held_over++;
@@ -246,14 +246,15 @@ static void put_line(enum log_level level, const char *fmt, va_list ap)
 
 void log_hold(void)
 {
-    assert(!state.holding);
-    state.holding = true;
+    state.holding++;
 }
 
 void log_release(void)
 {
-    assert(state.holding);
-    state.holding = false;
+    assert(state.holding > 0);
+    if (--state.holding > 0) {
+        return;
+    }
     if (state.held_len > 0) {
         write_lines(state.held, state.held_len);
         state.held_len = 0;
@@ -268,7 +269,7 @@ void log_release(void)
 
 void log_close(void)
 {
-    if (state.holding) {
+    while (state.holding > 0) {
         log_release();
     }
     if (state.own_fd) {

@@ -15,7 +15,7 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
 /* While held, lines are kept in a fixed buffer of memory (64 KiB, the oldest win, the rest is counted) and written at release: the
- * worker's timed window writes nothing. Nesting is not allowed. */
+ * worker's timed window writes nothing. Holds add up (several workers may share a process in the simulation): the last release writes. */
 void log_hold(void);
 void log_release(void);
 

@@ -220,8 +220,12 @@ Test(log, held_lines_come_at_release)
     log_info("after");
     cr_assert(matches(read_log(), "^[^\n]*info: after\n$"));
     log_hold();
+    log_hold();
+    log_info("twice held");
     log_release();
-    cr_assert_str_eq(read_log(), "");
+    cr_assert_str_eq(read_log(), "", "another holds it still");
+    log_release();
+    cr_assert(matches(read_log(), "^[^\n]*info: twice held\n$"));
     log_hold();
     log_info("kept");
     log_close();
