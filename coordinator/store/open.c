@@ -14,7 +14,11 @@
 
 static int say(struct store *store, struct diag *diag, int code)
 {
-    return diag_error(diag, code, "%s", store_error(store));
+    const char *what = "";
+    if (code == -ERR_CORRUPT) {
+        what = "the database is damaged, and a backup must be put in its place: ";
+    }
+    return diag_error(diag, code, "%s%s", what, store_error(store));
 }
 
 /* Whether the file is ours, or empty. */
@@ -51,22 +55,22 @@ static int check_pages(struct store *store, struct diag *diag)
     if (rc == 0 && strcmp(found, "ok") != 0) {
         rc = db_fail(store, -ERR_CORRUPT, "%s: %s", db_path(store), found);
     }
-    if (rc < 0) {
-        return diag_error(diag, rc,
-                          "the database is damaged, and a backup must be put in its place: %s",
-                          store_error(store));
-    }
-    return 0;
+    return rc < 0 ? say(store, diag, rc) : 0;
 }
 
-static int set_up(struct store *store, unsigned flags, struct diag *diag)
+/* Before anything is read: the first read decides whether memory is shared. */
+static int set_alone(struct store *store, struct diag *diag)
+{
+    char mode[32];
+    int rc = db_ask(store, "PRAGMA locking_mode = EXCLUSIVE", mode, sizeof(mode));
+    return rc < 0 ? say(store, diag, rc) : 0;
+}
+
+static int set_up(struct store *store, struct diag *diag)
 {
     char mode[32];
     int rc = 0;
-    if ((flags & STORE_ALONE) != 0) {
-        rc = db_ask(store, "PRAGMA locking_mode = EXCLUSIVE", mode, sizeof(mode));
-    }
-    if (rc == 0 && !db_read_only(store)) {
+    if (!db_read_only(store)) {
         rc = db_ask(store, "PRAGMA journal_mode = WAL", mode, sizeof(mode));
         if (rc == 0 && strcmp(mode, "wal") != 0) {
             return diag_error(diag, ERR_UNSUP,
@@ -92,11 +96,14 @@ int store_open(const char *path, const char *vfs, unsigned flags, struct store *
 {
     struct store *store = NULL;
     int rc = db_open(path, vfs, flags, &store, diag);
+    if (rc == 0 && (flags & STORE_ALONE) != 0) {
+        rc = set_alone(store, diag);
+    }
     if (rc == 0) {
         rc = check_owner(store, diag);
     }
     if (rc == 0) {
-        rc = set_up(store, flags, diag);
+        rc = set_up(store, diag);
     }
     if (rc == 0 && (flags & STORE_READ_ONLY) == 0) {
         rc = check_pages(store, diag);

@@ -37,7 +37,7 @@ int store_runs_of_host(struct store *store, int64_t sweep, int64_t host, int64_t
 /* Of a sweep on a host, of one block, by slot. */
 int store_runs_of_block(struct store *store, int64_t sweep, int64_t host, int64_t block,
                         store_run_f *f, void *arg) MUST_CHECK;
-/* Of a cell, by slot. */
+/* Of a cell, by slot. Reads every run of the sweep on that host. */
 int store_runs_of_cell(struct store *store, int64_t cell, store_run_f *f, void *arg) MUST_CHECK;
 /* Those that a worker has or may have: SENT, RUNNING, AWAY; of a host (0: of every host), by
  * host, sweep and slot. */

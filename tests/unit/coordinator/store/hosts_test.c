@@ -156,14 +156,14 @@ Test(hosts, facts_are_replaced_as_a_whole)
 static int names(const struct model_host *host, void *arg)
 {
     char *all = arg;
-    strcat(strcat(all, host->name), host->class_count == 1 ? host->classes[0] : "-");
+    say(all, "%s%s", host->name, host->class_count == 1 ? host->classes[0] : "-");
     return 0;
 }
 
 Test(hosts, each_is_by_name_with_its_classes)
 {
     struct box box;
-    char all[64] = "";
+    char all[SAY_ROOM] = "";
     box_open(&box);
     box_host(&box, "c");
     int64_t a = box_host(&box, "a");

@@ -189,6 +189,12 @@ Test(open, alone_needs_no_shared_memory)
     snprintf(shm, sizeof(shm), "%s-shm", box.path);
     cr_expect(!file_exists(shm));
     ask(box.store, "PRAGMA journal_mode", "wal");
+    store_close(&box.store);
+    cr_assert_eq(store_open(box.path, NULL, STORE_ALONE, &box.store, box.diag), 0, "%s",
+                 diag_first(box.diag));
+    struct model_host host;
+    cr_expect_eq(store_host_by_name(box.store, "h", box.arena, &host), 0);
+    cr_expect(!file_exists(shm));
     box_close(&box);
 }
 

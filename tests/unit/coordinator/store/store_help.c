@@ -12,9 +12,19 @@
 
 #include <criterion/criterion.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void say(char *text, const char *fmt, ...)
+{
+    size_t n = strlen(text);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text + n, SAY_ROOM - n, fmt, ap);
+    va_end(ap);
+}
 
 void box_open_with(struct box *box, const char *vfs, unsigned flags)
 {

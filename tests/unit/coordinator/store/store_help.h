@@ -3,6 +3,7 @@
 #ifndef MAKESPAN_TESTS_STORE_HELP_H
 #define MAKESPAN_TESTS_STORE_HELP_H
 
+#include "common/attr.h"
 #include "coordinator/model.h"
 
 #include <stdint.h>
@@ -18,6 +19,10 @@ struct box {
     struct diag *diag;
     struct mem_arena *arena;
 };
+
+/* Appends to a text of SAY_ROOM bytes: what callbacks saw, in their order. */
+#define SAY_ROOM 256
+void say(char *text, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A new folder and an open store in it. */
 void box_open(struct box *box);

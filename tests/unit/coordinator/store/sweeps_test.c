@@ -1,4 +1,5 @@
-/* sweeps_test.c: rows of sweeps, workloads, variants, inputs, and of what a sweep does on a host. */
+/* sweeps_test.c: rows of sweeps, workloads, variants, inputs, and of what a sweep does on a
+ * host. */
 #include "coordinator/store/sweeps.h"
 
 #include "common/err.h"
@@ -96,7 +97,7 @@ Test(sweeps, are_found_by_what_people_write)
 static int ids(const struct model_sweep *sweep, void *arg)
 {
     char *all = arg;
-    sprintf(all + strlen(all), "%s/%d ", sweep->name, (int)sweep->number);
+    say(all, "%s/%d ", sweep->name, (int)sweep->number);
     return 0;
 }
 
@@ -117,11 +118,11 @@ Test(sweeps, each_the_newest_first)
         {{.limit = 2}, "a/2 b/1 "},  {{.name = "c"}, ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char all[64] = "";
+        char all[SAY_ROOM] = "";
         cr_expect_eq(store_sweeps_each(box.store, &cases[i].filter, ids, all), 0);
         cr_expect_str_eq(all, cases[i].want);
     }
-    char all[64] = "";
+    char all[SAY_ROOM] = "";
     cr_expect_eq(store_sweeps_each(box.store, NULL, ids, all), 0);
     cr_expect_str_eq(all, "a/2 b/1 a/1 ");
     struct model_sweep out;
@@ -137,7 +138,7 @@ Test(sweeps, each_the_newest_first)
 
 static int workload_names(const struct model_workload *w, void *arg)
 {
-    strcat(arg, w->name);
+    say(arg, "%s", w->name);
     return 0;
 }
 
@@ -146,7 +147,7 @@ Test(parts, workloads)
     struct box box;
     struct model_workload out;
     int64_t id = 0;
-    char all[16] = "";
+    char all[SAY_ROOM] = "";
     box_open(&box);
     int64_t sweep = box_sweep(&box, "s");
     struct model_workload in = {.sweep = sweep,
@@ -183,7 +184,7 @@ Test(parts, workloads)
 static int variant_names(const struct model_variant *v, void *arg)
 {
     char *all = arg;
-    sprintf(all + strlen(all), "%s%d", v->name, (int)v->env_count);
+    say(all, "%s%d", v->name, (int)v->env_count);
     return 0;
 }
 
@@ -192,7 +193,7 @@ Test(parts, variants_keep_their_environment_in_order)
     struct box box;
     struct model_variant out;
     int64_t id = 0;
-    char all[16] = "";
+    char all[SAY_ROOM] = "";
     const char *env[] = {"Z=1", "A=two words\nand a line", "EMPTY="};
     box_open(&box);
     int64_t sweep = box_sweep(&box, "s");
@@ -274,7 +275,7 @@ Test(parts, inputs)
 static int sweep_order(const struct model_sweep_host *row, void *arg)
 {
     char *all = arg;
-    sprintf(all + strlen(all), "%d:%d ", (int)row->sweep, (int)row->host);
+    say(all, "%d:%d ", (int)row->sweep, (int)row->host);
     return 0;
 }
 
@@ -332,7 +333,7 @@ Test(progress, of_a_sweep_on_a_host)
 Test(progress, open_ones_by_urgency_and_age)
 {
     struct box box;
-    char all[64] = "";
+    char all[SAY_ROOM] = "";
     box_open(&box);
     int64_t h1 = box_host(&box, "h1");
     int64_t h2 = box_host(&box, "h2");
@@ -376,8 +377,7 @@ Test(progress, open_ones_by_urgency_and_age)
 static int cell_order(const struct model_cell *cell, void *arg)
 {
     char *all = arg;
-    sprintf(all + strlen(all), "%d:%d:%d ", (int)cell->workload, (int)cell->jobs,
-            (int)cell->variant);
+    say(all, "%d:%d:%d ", (int)cell->workload, (int)cell->jobs, (int)cell->variant);
     return 0;
 }
 
@@ -385,7 +385,7 @@ Test(cells, are_one_a_point)
 {
     struct box box;
     struct model_cell out;
-    char all[64] = "";
+    char all[SAY_ROOM] = "";
     box_open(&box);
     struct box_ids s = box_small(&box); /* workload 1, variant 1, jobs 4 */
     int64_t v2 = box_variant(&box, s.sweep, 1, "b");
@@ -426,7 +426,7 @@ Test(cells, are_one_a_point)
 static int block_order(const struct model_block *block, void *arg)
 {
     char *all = arg;
-    sprintf(all + strlen(all), "%d%s ", (int)block->number, block->broken ? "!" : "");
+    say(all, "%d%s ", (int)block->number, block->broken ? "!" : "");
     return 0;
 }
 
@@ -434,7 +434,7 @@ Test(blocks, are_by_number)
 {
     struct box box;
     struct model_block out;
-    char all[64] = "";
+    char all[SAY_ROOM] = "";
     box_open(&box);
     struct box_ids s = box_small(&box);
     struct model_block in = {.sweep = s.sweep,

@@ -32,7 +32,7 @@ static void expect_revoked(struct box *box, const char *serial, bool want)
 static int count_certs(const struct model_cert *cert, void *arg)
 {
     char *all = arg;
-    strcat(all, cert->serial);
+    say(all, "%s", cert->serial);
     return 0;
 }
 
@@ -104,7 +104,7 @@ Test(certs, each_filters)
                  {ROLE_ADMIN, "quad", "8"},
                  {0, "x", ""}};
     for (size_t i = 0; i < 5; i++) {
-        char all[16] = "";
+        char all[SAY_ROOM] = "";
         cr_expect_eq(store_certs_each(box.store, cases[i].role, cases[i].name, count_certs, all),
                      0);
         cr_expect_str_eq(all, cases[i].want);
