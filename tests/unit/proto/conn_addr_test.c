@@ -96,6 +96,9 @@ Test(conn_addr, resolve)
     cr_expect_eq(conn_addr_resolve("", 7443, addrs, 1, NULL), 1);
     cr_assert_eq(conn_addr_resolve("::1", 7443, addrs, 4, NULL), 1);
     cr_expect_str_eq(conn_addr_text(&addrs[0], text), "[::1]:7443");
-    cr_assert_geq(conn_addr_resolve("localhost", 7443, addrs, 4, NULL), 1);
-    cr_expect_eq(conn_addr_port(&addrs[0]), 7443);
+    int n = conn_addr_resolve("localhost", 7443, addrs, 4, NULL);
+    cr_assert(n > 0 || n == -ERR_NOTFOUND); /* a system may be without /etc/hosts */
+    for (int i = 0; i < n; i++) {
+        cr_expect_eq(conn_addr_port(&addrs[i]), 7443);
+    }
 }
