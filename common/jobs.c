@@ -124,7 +124,7 @@ int jobs_parse(const char *text, struct jobs_item *out, const char **why)
     return 0;
 }
 
-/* ceil(cpus * share), within 1 to the limit. */
+/* ceil(cpus * share), at most the limit; at least 1, since both are above 0. */
 static int32_t share_of(int64_t cpus_milli, int64_t share_ppm)
 {
     const int64_t unit = INT64_C(1000) * 1000000;
@@ -132,9 +132,6 @@ static int32_t share_of(int64_t cpus_milli, int64_t share_ppm)
     int64_t cpus = cpus_milli < 1 ? 1 : cpus_milli;
     cpus = cpus > most ? most : cpus;
     int64_t jobs = (cpus * share_ppm + unit - 1) / unit;
-    if (jobs < 1) {
-        jobs = 1;
-    }
     return jobs > JOBS_LIMIT ? JOBS_LIMIT : (int32_t)jobs;
 }
 

@@ -142,7 +142,7 @@ Test(spec_settings, per_lies_over_the_top_class_by_class_then_host)
                                   "tolerance: 3%\n"
                                   "repeat: {until: 5, warmup: 2}\n"
                                   "per:\n"
-                                  "  slow: {jobs: [none], timeout: {setup: 5h}}\n"
+                                  "  slow: {jobs: [none], timeout: {setup: 5h}, tolerance: 6%}\n"
                                   "  \"class:p6\": {repeat: {until: 3}, timeout: {run: 6h}, tolerance: 4%}\n"
                                   "  \"class:old\": {tolerance: 5%, error: 1%}\n",
                                   NULL);
@@ -158,7 +158,7 @@ Test(spec_settings, per_lies_over_the_top_class_by_class_then_host)
     s = settings_of(spec, "fast", "old", "p6");
     cr_expect(s.tolerance_ppm == 50000 && s.error_pass_ppm == 10000 && s.repeat.runs == 3, "the order of the file, not of the classes");
     s = settings_of(spec, "slow", "p6", NULL);
-    cr_expect(s.job_count == 1 && s.jobs[0].kind == JOBS_ITEM_NONE && s.tolerance_ppm == 40000);
+    cr_expect(s.job_count == 1 && s.jobs[0].kind == JOBS_ITEM_NONE && s.tolerance_ppm == 60000, "the host after its classes");
     cr_expect(s.timeout.setup_ns == 5 * CLOCK_HOUR && s.timeout.run_ns == 6 * CLOCK_HOUR);
     s = settings_of(spec, "p6", "slow", NULL);
     cr_expect(s.job_count == 2 && s.tolerance_ppm == 30000, "a host is no class and a class no host");

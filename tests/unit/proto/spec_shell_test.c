@@ -79,6 +79,7 @@ Test(spec_shell, puts_values_where_they_are_one_word)
         {"cat <<E %{x}\ndon't\nE\n", "v", "cat <<E 'v'\ndon't\nE\n"},
         {"case %{x} in a) b;; esac; %{x}", "v", "case 'v' in a) b;; esac; 'v'"},
         {"(a; $(b (c)) %{x})", "v", "(a; $(b (c)) 'v')"},
+        {"\"$(b (c) %{x})\"", "v", "\"$(b (c) 'v')\""},
         {"a\\\n%{x} \\\\ b", "v", "a\\\n'v' \\\\ b"},
         {"%{x}%{x}", "v", "'v''v'"},
         {"%{long-name} %{x}", "v", "'other' 'v'"},

@@ -412,8 +412,16 @@ Test(spec, checks_hosts_and_the_top)
 
 Test(spec, messages_stay_one_short_line)
 {
-    char text[1024];
-    HELP_EXPECT_MESSAGES(help_sweep(text, sizeof(text), "base: \"a\\nb\\x1b[31m 1234567890123456789012345678901234567890123456789\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\"\n"),
-                         "s.yaml:3:7: base: `a b [31m 1234567890123456789012345678901234567890123456789\xc3\xa9...` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + "
-                         ", = -\n");
+    /* cut at 60 bytes, which may be within a letter: 57, 58 and 59 plain bytes before the letters of two bytes */
+    static const char *const shown[] = {"\xc3\xa9", "\xc3\xa9", ""};
+    for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+        char plain[64];
+        char line[256];
+        char text[1024];
+        char expected[512];
+        snprintf(plain, sizeof(plain), "%.*s", (int)(48 + i), "1234567890123456789012345678901234567890123456789012345");
+        snprintf(line, sizeof(line), "base: \"a\\nb\\x1b[31m %s\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\"\n", plain);
+        snprintf(expected, sizeof(expected), "s.yaml:3:7: base: `a b [31m %s%s...` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -\n", plain, shown[i]);
+        HELP_EXPECT_MESSAGES(help_sweep(text, sizeof(text), line), expected);
+    }
 }
