@@ -1,0 +1,305 @@
+/* retry.c: makes the runs of a sweep again that have no result. */
+#include "coordinator/plan/retry.h"
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "coordinator/plan/run.h"
+#include "coordinator/store/cells.h"
+#include "coordinator/store/hosts.h"
+#include "coordinator/store/runs.h"
+#include "coordinator/store/sweeps.h"
+
+#include <stdlib.h>
+
+struct retrying {
+    struct plan *plan;
+    struct plan_now now;
+    const struct model_sweep *row;
+    struct plan_sweep *sweep;
+    struct plan_node *node; /* of the host that is gone through */
+    int64_t *cells;         /* that are opened again there */
+    size_t cell_count;
+    size_t cell_room;
+    int64_t n;
+};
+
+static int failed(struct retrying *r, int code)
+{
+    return code < 0 ? plan_fail(r->plan, code) : code;
+}
+
+static bool is_reopened(const struct retrying *r, int64_t cell)
+{
+    for (size_t i = 0; i < r->cell_count; i++) {
+        if (r->cells[i] == cell) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- cells --- */
+
+static int has_run(const struct model_run *run, void *arg)
+{
+    bool *found = arg;
+    (void)run;
+    *found = true;
+    return 1;
+}
+
+/* A cell that was skipped when the sweep was accepted never had a run, and stays so. */
+static int reopen_cell(const struct model_cell *cell, void *arg)
+{
+    struct retrying *r = arg;
+    bool open = cell->state == CELL_FAILED;
+    if (cell->state == CELL_SKIPPED) {
+        int rc = store_runs_of_cell(r->plan->store, cell->id, has_run, &open);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (!open) {
+        return 0;
+    }
+    if (r->cell_count == r->cell_room) {
+        r->cell_room = r->cell_room == 0 ? 16 : r->cell_room * 2;
+        r->cells = mem_xrealloc(r->cells, r->cell_room, sizeof(*r->cells));
+    }
+    r->cells[r->cell_count++] = cell->id;
+    return store_cell_set_state(r->plan->store, cell->id, CELL_OPEN, NULL);
+}
+
+/* --- runs --- */
+
+static bool is_missing(const struct retrying *r, const struct model_run *run)
+{
+    if (run->counted != 0) {
+        return false;
+    }
+    switch (run->state) {
+    case RUN_NODATA:
+    case RUN_SKIPPED:
+        return true;
+    case RUN_DONE: /* a warm-up is done with whatever came out, but where there was no tree */
+        return !run->warmup || is_reopened(r, run->cell);
+    default:
+        return false;
+    }
+}
+
+struct id_list {
+    struct retrying *r;
+    int64_t *ids;
+    size_t count;
+    size_t room;
+};
+
+static int list_missing(const struct model_run *run, void *arg)
+{
+    struct id_list *list = arg;
+    if (!is_missing(list->r, run)) {
+        return 0;
+    }
+    if (list->count == list->room) {
+        list->room = list->room == 0 ? 64 : list->room * 2;
+        list->ids = mem_xrealloc(list->ids, list->room, sizeof(*list->ids));
+    }
+    list->ids[list->count++] = run->id;
+    return 0;
+}
+
+static int requeue(struct retrying *r)
+{
+    struct id_list list = {.r = r};
+    int rc = store_runs_of_host(r->plan->store, r->row->id, r->node->row.host, 0, 0, list_missing,
+                                &list);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        struct model_run run;
+        rc = plan_run_get(r->plan, list.ids[i], &run);
+        if (rc == 0) {
+            run.tries_invalid = run.tries_interrupted = run.tries_failed = 0;
+            rc = plan_run_enter(r->plan, r->now, &run, RUN_QUEUED, "made again on request");
+            r->n += rc == 0;
+        }
+    }
+    free(list.ids);
+    return rc;
+}
+
+/* --- runs that were drawn without the cells that are open again --- */
+
+struct block_list {
+    int64_t *numbers;
+    size_t count;
+    size_t room;
+};
+
+static int list_block(const struct model_block *block, void *arg)
+{
+    struct block_list *list = arg;
+    if (block->broken) {
+        return 0;
+    }
+    if (list->count == list->room) {
+        list->room = list->room == 0 ? 32 : list->room * 2;
+        list->numbers = mem_xrealloc(list->numbers, list->room, sizeof(*list->numbers));
+    }
+    list->numbers[list->count++] = block->number;
+    return 0;
+}
+
+struct presence {
+    int64_t block;
+    bool there;
+};
+
+static int look(const struct model_run *run, void *arg)
+{
+    struct presence *p = arg;
+    p->there = run->block == p->block;
+    return p->there ? 1 : 0;
+}
+
+static int add_run(struct retrying *r, int64_t cell, int64_t block)
+{
+    struct presence p = {block, false};
+    struct plan_node *node = r->node;
+    int rc = store_runs_of_cell(r->plan->store, cell, look, &p);
+    if (rc < 0 || p.there) {
+        return rc < 0 ? rc : 0;
+    }
+    struct model_run run = {.sweep = r->row->id,
+                            .host = node->row.host,
+                            .cell = cell,
+                            .block = block,
+                            .slot = node->row.next_slot,
+                            .state = RUN_QUEUED,
+                            .state_wall_ns = r->now.wall_ns};
+    int64_t id;
+    rc = store_run_insert(r->plan->store, &run, &id);
+    if (rc == 0) {
+        node->row.next_slot++;
+        node->open_runs++;
+        node->queued++;
+        node->from_slot = run.slot < node->from_slot ? run.slot : node->from_slot;
+        r->n++;
+    }
+    return rc;
+}
+
+/* Block by block, so that every cell gets block i before any gets i + 1. */
+static int make_up(struct retrying *r)
+{
+    struct block_list list = {NULL, 0, 0};
+    int rc = store_blocks_each(r->plan->store, r->row->id, r->node->row.host, list_block, &list);
+    for (size_t b = 0; rc == 0 && b < list.count; b++) {
+        bool warmups = r->node->row.warmup > 0 && list.numbers[b] == 0;
+        for (size_t i = 0; rc == 0 && !warmups && i < r->cell_count; i++) {
+            rc = add_run(r, r->cells[i], list.numbers[b]);
+        }
+    }
+    free(list.numbers);
+    return rc;
+}
+
+/* --- a host, a sweep --- */
+
+static int open_sweep(struct retrying *r)
+{
+    r->sweep = plan_find_sweep(r->plan, r->row->id);
+    if (r->sweep != NULL) {
+        return 0;
+    }
+    struct model_sweep row = *r->row;
+    row.state = SWEEP_ACTIVE;
+    row.ended_wall_ns = 0;
+    r->sweep = plan_add_sweep(r->plan, &row, r->now);
+    return store_sweep_set_state(r->plan->store, row.id, SWEEP_ACTIVE, 0, NULL);
+}
+
+static int find_host(struct retrying *r, int64_t id, struct plan_host **out)
+{
+    struct model_host row;
+    *out = plan_find_host(r->plan, id);
+    if (*out != NULL) {
+        return 0;
+    }
+    int rc = store_host_get(r->plan->store, id, plan_scratch(r->plan), &row);
+    if (rc == 0) {
+        *out = plan_keep_host(r->plan, &row, r->now);
+    }
+    return rc;
+}
+
+/* The node as it is after its cells were opened, added if it had ended. */
+static int open_node(struct retrying *r, const struct model_sweep_host *row)
+{
+    struct plan_host *host;
+    r->node = plan_find_node(r->plan, row->sweep, row->host);
+    if (r->node != NULL) {
+        for (size_t i = 0; i < r->cell_count; i++) {
+            plan_set_cell_open(r->node, r->cells[i], true);
+        }
+        return 0;
+    }
+    int rc = find_host(r, row->host, &host);
+    if (rc < 0) {
+        return rc;
+    }
+    struct model_sweep_host fresh = *row;
+    fresh.finished = false;
+    return plan_add_node(r->plan, r->sweep, host, &fresh, r->now, &r->node);
+}
+
+static int retry_host(const struct model_sweep_host *row, void *arg)
+{
+    struct retrying *r = arg;
+    if (row->skipped != NULL) {
+        return 0;
+    }
+    int64_t before = r->n;
+    bool ended = plan_find_node(r->plan, row->sweep, row->host) == NULL;
+    r->cell_count = 0;
+    int rc = store_cells_each(r->plan->store, row->sweep, row->host, reopen_cell, r);
+    if (rc == 0) {
+        rc = open_sweep(r);
+    }
+    if (rc == 0) {
+        rc = open_node(r, row);
+    }
+    if (rc == 0) {
+        rc = requeue(r);
+    }
+    if (rc == 0) {
+        rc = make_up(r);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (ended && !plan_node_exhausted(r->node)) {
+        r->n++; /* blocks that were never drawn */
+    }
+    if (ended && r->n == before) {
+        plan_drop_node(r->plan, r->node); /* nothing is missing there */
+        return 0;
+    }
+    r->node->row.finished = false;
+    return store_sweep_host_progress(r->plan->store, &r->node->row);
+}
+
+int64_t plan_retry(struct plan *plan, struct plan_now now, const struct model_sweep *sweep)
+{
+    struct retrying r = {.plan = plan, .now = now, .row = sweep};
+    int rc = store_sweep_hosts_each(plan->store, sweep->id, retry_host, &r);
+    free(r.cells);
+    if (rc < 0) {
+        return failed(&r, rc);
+    }
+    if (r.sweep != NULL && r.sweep->open_nodes == 0) {
+        plan_drop_sweep(plan, r.sweep);
+        rc = store_sweep_set_state(plan->store, sweep->id, sweep->state, sweep->ended_wall_ns,
+                                   sweep->end_reason);
+    }
+    return rc < 0 ? failed(&r, rc) : r.n;
+}
