@@ -103,6 +103,7 @@ struct ca_grant {
     uint8_t cert[CA_CERT_MAX]; /* DER */
     size_t cert_len;
     char name[65];
+    enum role role; /* of the certificate */
     bool again;   /* the token was used before with this key: the same certificate */
     bool rekeyed; /* a host that was there got this key: its old link is to be closed */
     int64_t host; /* of a worker: its row; else 0 */
@@ -111,20 +112,23 @@ struct ca_grant {
 };
 
 /* Answers a request to join at wall_ns of this clock. 0: the rows are written, the grant may be
- * sent after the commit. Else negative, *reason is the reason to close with, and diag has the
- * sentence that says why and what to do. The rules, in this order:
+ * sent after the commit. Else negative and nothing is written, *reason is the reason to close
+ * with, and diag has the sentence that says why and what to do. The rules, in this order:
  * - an unknown token, or a wrong secret: TOKEN_UNKNOWN, the same for both;
  * - past its end: TOKEN_EXPIRED;
- * - another role than the token's: TOKEN_ROLE;
- * - used with another key: TOKEN_USED; with the same: the certificate that it gave then, while
- *   the token lives;
+ * - a role that is not the token's: TOKEN_ROLE. A sender that wants VIEWER takes whatever role
+ *   of an operator the token has;
  * - a request that is none, or not signed by its key: DECODE;
- * - a name that is none, or not the one that the token prescribes: NAME_TAKEN (the sentence says
- *   which);
- * - a worker's name that a host has: the host gets this key and its earlier certificates are
- *   revoked, when the token was made for this name; else NAME_TAKEN. A key that another host
- *   has: NAME_TAKEN. An operator's name that has a certificate in force with another key:
- *   likewise;
+ * - used with another key: TOKEN_USED; with the same: the certificate that it gave then, while
+ *   it is not revoked: else REVOKED;
+ * - the name is the token's where it has one, else the wanted one, which must be a name:
+ *   NAME_TAKEN;
+ * - a worker whose name a host has already: with the host's own key it gets a new certificate;
+ *   with another key NAME_TAKEN, unless the token was made for this name: then the host gets
+ *   this key and its earlier certificates are revoked. A revoked host needs a token for its name
+ *   in any case, and is active again then. A key that another host has: NAME_TAKEN;
+ * - an operator whose name has a certificate in force with another key: NAME_TAKEN, unless the
+ *   token was made for this name;
  * - a sender's clock at or beyond the end of the certificate: CLOCK, naming both clocks. A clock
  *   before the certificate's beginning (an empty battery) or more than a minute off is a
  *   warning. A machine id that another host has is a warning (clones). */
