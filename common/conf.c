@@ -1,4 +1,5 @@
-/* conf.c: configuration by schema rows: defaults and reading. Owns no option itself. Printing: conf_print.c. */
+/* conf.c: configuration by schema rows: defaults and reading. Owns no option itself. Printing:
+ * conf_print.c. */
 #include "common/conf.h"
 
 #include "common/buf.h"
@@ -106,7 +107,8 @@ static void free_member(const struct conf_row *row, void *member)
 
 static int fail(const struct target *t, int code, const char *text)
 {
-    return diag_error_at(t->diag, code, t->file, t->node->line, t->node->column, "%s: %s", t->row->name, text);
+    return diag_error_at(t->diag, code, t->file, t->node->line, t->node->column, "%s: %s",
+                         t->row->name, text);
 }
 
 /* A limit in the unit that people write. */
@@ -126,7 +128,8 @@ static const char *limit_text(char *dst, size_t room, const struct conf_row *row
 }
 
 /* Reads a number of the row's kind; -ERR_INVAL and what was expected, or -ERR_RANGE. */
-static int parse_number(const struct conf_row *row, const char *text, int64_t *v, const char **expected)
+static int parse_number(const struct conf_row *row, const char *text, int64_t *v,
+                        const char **expected)
 {
     if (row->type == CONF_DURATION) {
         *expected = "not a duration: a number and a unit, as 30s or 1h30m";
@@ -165,8 +168,10 @@ static int set_number(const struct target *t, const char *text)
         if (row->min == row->max) {
             return fail(t, ERR_RANGE, "the number is too large");
         }
-        return diag_error_at(t->diag, ERR_RANGE, t->file, t->node->line, t->node->column, "%s: must be from %s to %s", row->name,
-                             limit_text(lo, sizeof(lo), row, row->min), limit_text(hi, sizeof(hi), row, row->max));
+        return diag_error_at(t->diag, ERR_RANGE, t->file, t->node->line, t->node->column,
+                             "%s: must be from %s to %s", row->name,
+                             limit_text(lo, sizeof(lo), row, row->min),
+                             limit_text(hi, sizeof(hi), row, row->max));
     }
     *(int64_t *)t->member = v;
     return 0;
@@ -274,12 +279,16 @@ static int set_empty(const struct target *t)
 {
     enum conf_type type = t->row->type;
     if (type == CONF_LIST) {
-        return t->node->kind == YAML_LIST ? set_list(t) : fail(t, ERR_INVAL, "must be a list, as [a, b]");
+        return t->node->kind == YAML_LIST ? set_list(t)
+                                          : fail(t, ERR_INVAL, "must be a list, as [a, b]");
     }
     if (type == CONF_MAP) {
-        return t->node->kind == YAML_MAP ? set_map(t) : fail(t, ERR_INVAL, "must be a map, as {a: b}");
+        return t->node->kind == YAML_MAP ? set_map(t)
+                                         : fail(t, ERR_INVAL, "must be a map, as {a: b}");
     }
-    return t->node->kind == YAML_SCALAR ? set_text(t, t->node->text) : fail(t, ERR_INVAL, "must be plain text, not a list or a map");
+    return t->node->kind == YAML_SCALAR
+               ? set_text(t, t->node->text)
+               : fail(t, ERR_INVAL, "must be plain text, not a list or a map");
 }
 
 /* Replaces the member's value; a value that is refused leaves the old one. */
@@ -293,11 +302,16 @@ static int set_member(const struct target *t)
         struct conf_list list;
         struct conf_map map;
     } fresh;
-    static const size_t sizes[] = {
-        [CONF_STR] = sizeof(char *),         [CONF_PATH] = sizeof(char *),           [CONF_BOOL] = sizeof(bool),
-        [CONF_INT] = sizeof(int64_t),        [CONF_DURATION] = sizeof(int64_t),      [CONF_SIZE] = sizeof(int64_t),
-        [CONF_PERCENT] = sizeof(int64_t),    [CONF_ENUM] = sizeof(int),              [CONF_LIST] = sizeof(struct conf_list),
-        [CONF_MAP] = sizeof(struct conf_map)};
+    static const size_t sizes[] = {[CONF_STR] = sizeof(char *),
+                                   [CONF_PATH] = sizeof(char *),
+                                   [CONF_BOOL] = sizeof(bool),
+                                   [CONF_INT] = sizeof(int64_t),
+                                   [CONF_DURATION] = sizeof(int64_t),
+                                   [CONF_SIZE] = sizeof(int64_t),
+                                   [CONF_PERCENT] = sizeof(int64_t),
+                                   [CONF_ENUM] = sizeof(int),
+                                   [CONF_LIST] = sizeof(struct conf_list),
+                                   [CONF_MAP] = sizeof(struct conf_map)};
     struct target part = *t;
     part.member = &fresh;
     clear_member(t->row, &fresh);
@@ -311,7 +325,8 @@ static int set_member(const struct target *t)
     return 0;
 }
 
-/* A default as it would be written in the file. Scalars are taken as they are, so that ":7443" needs no quotes. */
+/* A default as it would be written in the file. Scalars are taken as they are, so that ":7443"
+ * needs no quotes. */
 static int set_default(const struct conf_row *row, void *member)
 {
     struct yaml_node scalar = {.kind = YAML_SCALAR, .text = row->dflt};
@@ -351,7 +366,8 @@ struct reader {
     bool *seen; /* one a row */
 };
 
-/* Whether the row's name is prefix + one word, or begins so and goes on below it. Gives the word's length. */
+/* Whether the row's name is prefix + one word, or begins so and goes on below it. Gives the word's
+ * length. */
 static bool row_below(const struct conf_row *row, const char *prefix, size_t *word, bool *deeper)
 {
     size_t n = strlen(prefix);
@@ -381,12 +397,15 @@ static int unknown_key(const struct reader *r, const struct yaml_node *key, cons
     const char *near = str_nearest(key->text, candidates, count);
     if (near != NULL) {
         return diag_error_at(r->diag, ERR_NOTFOUND, r->file, key->line, key->column,
-                             "unknown option `%s%.100s`; did you mean `%s`?", prefix, key->text, near);
+                             "unknown option `%s%.100s`; did you mean `%s`?", prefix, key->text,
+                             near);
     }
-    return diag_error_at(r->diag, ERR_NOTFOUND, r->file, key->line, key->column, "unknown option `%s%.100s`", prefix, key->text);
+    return diag_error_at(r->diag, ERR_NOTFOUND, r->file, key->line, key->column,
+                         "unknown option `%s%.100s`", prefix, key->text);
 }
 
-static int read_value(const struct reader *r, size_t index, const struct yaml_node *key, const struct yaml_node *value)
+static int read_value(const struct reader *r, size_t index, const struct yaml_node *key,
+                      const struct yaml_node *value)
 {
     const struct conf_row *row = &r->rows[index];
     r->seen[index] = true;
@@ -400,7 +419,8 @@ static int read_value(const struct reader *r, size_t index, const struct yaml_no
 static int read_map(const struct reader *r, const struct yaml_node *map, const char *prefix);
 
 /* One pair; `prefix` is "" or "limits.". */
-static int read_pair(const struct reader *r, const struct yaml_node *key, const struct yaml_node *value, const char *prefix)
+static int read_pair(const struct reader *r, const struct yaml_node *key,
+                     const struct yaml_node *value, const char *prefix)
 {
     size_t len = strlen(key->text);
     for (size_t i = 0; i < r->n; i++) {
@@ -414,7 +434,8 @@ static int read_pair(const struct reader *r, const struct yaml_node *key, const 
             return read_value(r, i, key, value);
         }
         if (value->kind != YAML_MAP) {
-            return diag_error_at(r->diag, ERR_INVAL, r->file, value->line, value->column, "%s%s: must be a map", prefix, key->text);
+            return diag_error_at(r->diag, ERR_INVAL, r->file, value->line, value->column,
+                                 "%s%s: must be a map", prefix, key->text);
         }
         char *below = mem_xasprintf("%s%s.", prefix, key->text);
         int rc = read_map(r, value, below);
@@ -443,7 +464,8 @@ static int check_required(const struct reader *r)
         if (!r->rows[i].required || r->seen[i]) {
             continue;
         }
-        int rc = diag_error_at(r->diag, ERR_NOTFOUND, r->file, 1, 1, "%s is missing: %s", r->rows[i].name, r->rows[i].help);
+        int rc = diag_error_at(r->diag, ERR_NOTFOUND, r->file, 1, 1, "%s is missing: %s",
+                               r->rows[i].name, r->rows[i].help);
         first = first == 0 ? rc : first;
     }
     return first;
@@ -475,8 +497,8 @@ static bool is_blank(const char *text, size_t n)
     return true;
 }
 
-int conf_parse(const struct conf_row *rows, size_t n, const char *file, const void *text, size_t n_text, void *out,
-               struct diag *diag)
+int conf_parse(const struct conf_row *rows, size_t n, const char *file, const void *text,
+               size_t n_text, void *out, struct diag *diag)
 {
     struct yaml_doc *doc = NULL;
     int rc = 0;
@@ -487,7 +509,8 @@ int conf_parse(const struct conf_row *rows, size_t n, const char *file, const vo
         }
         const struct yaml_node *root = yaml_root(doc);
         if (root->kind != YAML_MAP) {
-            rc = diag_error_at(diag, ERR_INVAL, file, root->line, root->column, "options are written as `name: value`");
+            rc = diag_error_at(diag, ERR_INVAL, file, root->line, root->column,
+                               "options are written as `name: value`");
             yaml_doc_free(&doc);
             return rc;
         }
@@ -508,7 +531,8 @@ int conf_load(const struct conf_row *rows, size_t n, const char *path, void *out
     int rc = file_read_all(path, YAML_MAX_BYTES, &text);
     if (rc < 0) {
         buf_fini(&text);
-        return diag_error(diag, rc, "%s: %s", path, rc == -ERR_LIMIT ? "larger than 1 MiB" : err_text(rc));
+        return diag_error(diag, rc, "%s: %s", path,
+                          rc == -ERR_LIMIT ? "larger than 1 MiB" : err_text(rc));
     }
     rc = conf_parse(rows, n, path, buf_str(&text), text.len, out, diag);
     buf_fini(&text);

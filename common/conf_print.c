@@ -1,4 +1,5 @@
-/* conf_print.c: the effective values of a configuration as YAML that conf_parse() reads back. Owns the spelling of values. */
+/* conf_print.c: the effective values of a configuration as YAML that conf_parse() reads back. Owns
+ * the spelling of values. */
 #include "common/conf.h"
 
 #include "common/buf.h"
@@ -11,19 +12,22 @@
 /* Whether the text can stand without quotes anywhere, in a flow list too. */
 static bool is_plain(const char *s)
 {
-    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@%+=-";
+    static const char safe[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@%+=-";
     static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/";
     return s[0] != '\0' && strchr(first, s[0]) != NULL && strspn(s, safe) == strlen(s);
 }
 
-/* The code point at p when it has to be escaped though it is no ASCII: controls, line breaks, byte order marks. Length in *n. */
+/* The code point at p when it has to be escaped though it is no ASCII: controls, line breaks, byte
+ * order marks. Length in *n. */
 static unsigned special_code(const unsigned char *p, size_t *n)
 {
     if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
         *n = 2;
         return p[1];
     }
-    if ((p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9)) || (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf) ||
+    if ((p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9)) ||
+        (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf) ||
         (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe)) {
         *n = 3;
         return ((p[0] & 0x0fu) << 12) | ((p[1] & 0x3fu) << 6) | (p[2] & 0x3fu);
@@ -148,8 +152,10 @@ static size_t common_maps(const char *a, const char *b)
     return common;
 }
 
-/* Whether any row below rows[i]'s map (the first `len` bytes of its name) has a value: a map of comments alone would not be one. */
-static bool map_has_value(const struct conf_row *rows, size_t n, size_t i, size_t len, const void *conf)
+/* Whether any row below rows[i]'s map (the first `len` bytes of its name) has a value: a map of
+ * comments alone would not be one. */
+static bool map_has_value(const struct conf_row *rows, size_t n, size_t i, size_t len,
+                          const void *conf)
 {
     for (size_t k = i; k < n && strncmp(rows[k].name, rows[i].name, len) == 0; k++) {
         if (!rows[k].obsolete && !is_unset(&rows[k], (const char *)conf + rows[k].offset)) {
@@ -159,7 +165,8 @@ static bool map_has_value(const struct conf_row *rows, size_t n, size_t i, size_
     return false;
 }
 
-static void add_row(struct buf *out, const struct conf_row *rows, size_t n, size_t i, const char *before, const void *conf)
+static void add_row(struct buf *out, const struct conf_row *rows, size_t n, size_t i,
+                    const char *before, const void *conf)
 {
     const struct conf_row *row = &rows[i];
     const void *member = (const char *)conf + row->offset;

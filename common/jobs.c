@@ -16,7 +16,8 @@ static int parse_count(const char *text, int32_t *out, const char **why)
     uint64_t n = 0;
     int rc = num_parse_u64(text, &n);
     if (rc == -ERR_INVAL) {
-        *why = "not a job count: none, max, a number from 1 to 4096, a range as 1..8 or 2..16/2, or a share as 50%";
+        *why = "not a job count: none, max, a number from 1 to 4096, a range as 1..8 or 2..16/2, "
+               "or a share as 50%";
         return rc;
     }
     if (rc == 0 && n == 0) {
@@ -135,7 +136,8 @@ static int32_t share_of(int64_t cpus_milli, int64_t share_ppm)
     return jobs > JOBS_LIMIT ? JOBS_LIMIT : (int32_t)jobs;
 }
 
-int jobs_points(const struct jobs_item *items, size_t n, int64_t cpus_milli, int32_t *points, size_t room)
+int jobs_points(const struct jobs_item *items, size_t n, int64_t cpus_milli, int32_t *points,
+                size_t room)
 {
     bool wanted[JOBS_LIMIT + 1] = {false};
     bool none = false;

@@ -33,7 +33,9 @@ static int add_to_buf(const char *data, size_t n, void *arg)
 
 int json_print(const json_t *doc, int indent, struct buf *out)
 {
-    size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(12); /* the same text whatever the width of the floating-point unit */
+    size_t flags =
+        JSON_ENCODE_ANY |
+        JSON_REAL_PRECISION(12); /* the same text whatever the width of the floating-point unit */
     flags |= indent > 0 ? JSON_INDENT((size_t)indent) : JSON_COMPACT;
     if (json_dump_callback(doc, add_to_buf, out, flags) != 0) {
         if (out->err == 0) {

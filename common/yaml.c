@@ -1,4 +1,5 @@
-/* yaml.c: from libyaml's events to a tree in one arena. Owns the limits and what is refused; knows nothing of any schema. */
+/* yaml.c: from libyaml's events to a tree in one arena. Owns the limits and what is refused; knows
+ * nothing of any schema. */
 #include "common/yaml.h"
 
 #include "common/diag.h"
@@ -42,11 +43,13 @@ struct builder {
 
 static int fail_at(struct builder *b, int code, const yaml_mark_t *mark, const char *text)
 {
-    return diag_error_at(b->diag, code, b->doc->file, (unsigned)mark->line + 1, (unsigned)mark->column + 1, "%s", text);
+    return diag_error_at(b->diag, code, b->doc->file, (unsigned)mark->line + 1,
+                         (unsigned)mark->column + 1, "%s", text);
 }
 
 /* A message at the place of a byte; what lies before the byte is well-formed UTF-8. */
-static int fail_at_byte(struct builder *b, int code, const unsigned char *text, size_t offset, const char *message)
+static int fail_at_byte(struct builder *b, int code, const unsigned char *text, size_t offset,
+                        const char *message)
 {
     unsigned line = 1;
     unsigned column = 1;
@@ -70,11 +73,13 @@ static int fail_syntax(struct builder *b, const unsigned char *text, size_t n)
         return diag_error(b->diag, ERR_NOMEM, "%s: out of memory", b->doc->file);
     }
     if (p->error == YAML_READER_ERROR) {
-        return fail_at_byte(b, ERR_SYNTAX, text, p->problem_offset < n ? p->problem_offset : n, problem);
+        return fail_at_byte(b, ERR_SYNTAX, text, p->problem_offset < n ? p->problem_offset : n,
+                            problem);
     }
     if (p->context != NULL) {
         return diag_error_at(b->diag, ERR_SYNTAX, b->doc->file, (unsigned)p->problem_mark.line + 1,
-                             (unsigned)p->problem_mark.column + 1, "syntax error: %s, %s", problem, p->context);
+                             (unsigned)p->problem_mark.column + 1, "syntax error: %s, %s", problem,
+                             p->context);
     }
     return diag_error_at(b->diag, ERR_SYNTAX, b->doc->file, (unsigned)p->problem_mark.line + 1,
                          (unsigned)p->problem_mark.column + 1, "syntax error: %s", problem);
@@ -113,7 +118,8 @@ static int attach(struct builder *b, struct yaml_node *node, const yaml_mark_t *
     return 0;
 }
 
-static struct yaml_node *new_node(struct builder *b, enum yaml_kind kind, const yaml_event_t *event, int *rc)
+static struct yaml_node *new_node(struct builder *b, enum yaml_kind kind, const yaml_event_t *event,
+                                  int *rc)
 {
     *rc = 0;
     if (++b->nodes > MAX_NODES) {
@@ -132,7 +138,8 @@ static struct yaml_node *new_node(struct builder *b, enum yaml_kind kind, const 
     return node;
 }
 
-static int check_properties(struct builder *b, const yaml_event_t *event, const yaml_char_t *anchor, const yaml_char_t *tag)
+static int check_properties(struct builder *b, const yaml_event_t *event, const yaml_char_t *anchor,
+                            const yaml_char_t *tag)
 {
     if (anchor != NULL) {
         return fail_at(b, ERR_INVAL, &event->start_mark, "anchors and aliases are not allowed");
@@ -169,13 +176,15 @@ static int on_scalar(struct builder *b, const yaml_event_t *event)
 static int on_open(struct builder *b, const yaml_event_t *event, enum yaml_kind kind)
 {
     bool map = kind == YAML_MAP;
-    int rc = check_properties(b, event, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor,
-                              map ? event->data.mapping_start.tag : event->data.sequence_start.tag);
+    int rc = check_properties(
+        b, event, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor,
+        map ? event->data.mapping_start.tag : event->data.sequence_start.tag);
     if (rc < 0) {
         return rc;
     }
     if (b->depth == MAX_DEPTH) {
-        return fail_at(b, ERR_LIMIT, &event->start_mark, "lists and maps are nested more than 32 deep");
+        return fail_at(b, ERR_LIMIT, &event->start_mark,
+                       "lists and maps are nested more than 32 deep");
     }
     struct yaml_node *node = new_node(b, kind, event, &rc);
     if (node == NULL) {
@@ -220,7 +229,8 @@ static int check_duplicates(struct builder *b, const struct frame *f)
         if (strcmp(k->text, sorted[i - 1]->text) != 0) {
             continue;
         }
-        if (found == NULL || k->line < found->line || (k->line == found->line && k->column < found->column)) {
+        if (found == NULL || k->line < found->line ||
+            (k->line == found->line && k->column < found->column)) {
             found = k;
             first = sorted[i - 1];
         }
@@ -245,7 +255,8 @@ static int on_close(struct builder *b)
         }
     }
     const struct yaml_node **items = mem_arena_array(b->doc->arena, f->count, sizeof(*items));
-    const struct yaml_node **keys = map ? mem_arena_array(b->doc->arena, f->count, sizeof(*keys)) : NULL;
+    const struct yaml_node **keys =
+        map ? mem_arena_array(b->doc->arena, f->count, sizeof(*keys)) : NULL;
     if (items == NULL || (map && keys == NULL)) {
         return no_memory(b);
     }
@@ -270,7 +281,8 @@ static int on_event(struct builder *b, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->root != NULL) {
-            return fail_at(b, ERR_INVAL, &event->start_mark, "a second document (`---`) is not allowed");
+            return fail_at(b, ERR_INVAL, &event->start_mark,
+                           "a second document (`---`) is not allowed");
         }
         return 0;
     case YAML_ALIAS_EVENT:
@@ -297,7 +309,8 @@ static int on_event(struct builder *b, const yaml_event_t *event)
 static int check_bytes(struct builder *b, const unsigned char *text, size_t n)
 {
     if (n > YAML_MAX_BYTES) {
-        return diag_error_at(b->diag, ERR_LIMIT, b->doc->file, 1, 1, "the file is larger than 1 MiB (%zu bytes)", n);
+        return diag_error_at(b->diag, ERR_LIMIT, b->doc->file, 1, 1,
+                             "the file is larger than 1 MiB (%zu bytes)", n);
     }
     size_t bad = str_utf8_bad(text, n);
     const unsigned char *nul = n != 0 ? memchr(text, 0, n) : NULL;
@@ -329,7 +342,8 @@ static int build(struct builder *b, const unsigned char *text, size_t n)
     if (rc < 0) {
         return rc;
     }
-    if (b->root == NULL || (b->root->kind == YAML_SCALAR && b->root->plain && b->root->text[0] == '\0')) {
+    if (b->root == NULL ||
+        (b->root->kind == YAML_SCALAR && b->root->plain && b->root->text[0] == '\0')) {
         return diag_error_at(b->diag, ERR_END, b->doc->file, 1, 1, "the file is empty");
     }
     b->doc->root = b->root;

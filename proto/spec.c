@@ -1,4 +1,5 @@
-/* spec.c: a sweep file from its text to records, and the records' doors. Owns the top level of the file; each key has its own file. */
+/* spec.c: a sweep file from its text to records, and the records' doors. Owns the top level of the
+ * file; each key has its own file. */
 #include "proto/spec.h"
 
 #include "common/diag.h"
@@ -17,7 +18,9 @@
 /* The keys that may stand at the top; false when the file is no map. */
 static bool check_top(struct spec_ctx *ctx, const struct yaml_node *root)
 {
-    static const char *const own[] = {"sweep", "params", "workloads", "workload", "system", "variants", "axes", "base", "compare", "hosts", "per"};
+    static const char *const own[] = {"sweep",   "params",   "workloads", "workload",
+                                      "system",  "variants", "axes",      "base",
+                                      "compare", "hosts",    "per"};
     const char *keys[TOP_KEYS_MAX];
     size_t n = 0;
     for (; n < ARRAY_LEN(own); n++) {
@@ -28,13 +31,15 @@ static bool check_top(struct spec_ctx *ctx, const struct yaml_node *root)
         keys[n++] = spec_setting_word(i);
     }
     if (root->kind != YAML_MAP || root->count == 0) {
-        spec_mistake(ctx, spec_pos_of(root), ERR_INVAL, "a sweep file is a map that begins with `sweep: NAME`");
+        spec_mistake(ctx, spec_pos_of(root), ERR_INVAL,
+                     "a sweep file is a map that begins with `sweep: NAME`");
         return false;
     }
     const struct yaml_node *timeout = yaml_get(root, "timeout");
     if (timeout != NULL) {
         keys[n++] = "timeout"; /* one message for it, below */
-        spec_mistake(ctx, spec_pos_of(timeout), ERR_INVAL, "timeout: belongs into a workload or into `per`");
+        spec_mistake(ctx, spec_pos_of(timeout), ERR_INVAL,
+                     "timeout: belongs into a workload or into `per`");
     }
     return spec_read_map(ctx, root, "", keys, n);
 }
@@ -71,7 +76,8 @@ static void check_policy(struct spec_ctx *ctx, const struct spec_layer *layer)
 {
     bool gate = wrote(layer, SPEC_KEY_UNTIL) && layer->values.repeat.until == SPEC_UNTIL_GATE;
     if (gate && !wrote(layer, SPEC_KEY_POLICY) && !wrote(&ctx->spec->top, SPEC_KEY_POLICY)) {
-        spec_mistake(ctx, layer->pos[SPEC_KEY_UNTIL], ERR_NOTFOUND, "repeat.until: gate needs `policy`");
+        spec_mistake(ctx, layer->pos[SPEC_KEY_UNTIL], ERR_NOTFOUND,
+                     "repeat.until: gate needs `policy`");
     }
 }
 
@@ -100,7 +106,8 @@ static void read_settings(struct spec_ctx *ctx, const struct yaml_node *root)
     }
 }
 
-static void read_all(struct spec_ctx *ctx, const struct yaml_node *root, const struct spec_set *sets, size_t set_count)
+static void read_all(struct spec_ctx *ctx, const struct yaml_node *root,
+                     const struct spec_set *sets, size_t set_count)
 {
     struct spec *spec = ctx->spec;
     if (!check_top(ctx, root)) {
@@ -137,7 +144,8 @@ static int outcome(struct spec_ctx *ctx)
     return ctx->refusals > 0 ? -ERR_NOTYET : 0;
 }
 
-int spec_parse(const char *file, const void *text, size_t n, const struct spec_set *sets, size_t set_count, struct spec **out, struct diag *diag)
+int spec_parse(const char *file, const void *text, size_t n, const struct spec_set *sets,
+               size_t set_count, struct spec **out, struct diag *diag)
 {
     *out = NULL;
     struct yaml_doc *doc = yaml_parse(file, text, n, diag);

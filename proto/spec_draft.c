@@ -1,4 +1,5 @@
-/* spec_draft.c: the product of the axes, and the list of what it needs to have looked up. Ranges stay single here: see spec_resolve.c. */
+/* spec_draft.c: the product of the axes, and the list of what it needs to have looked up. Ranges
+ * stay single here: see spec_resolve.c. */
 #include "proto/spec_int.h"
 
 #include "common/err.h"
@@ -11,8 +12,8 @@
 #define COMMIT_DIGITS 12
 #define NAME_ROOM 64
 
-/* Everything that can be looked up is a source and a text; each gets a small number, so that equal ones are found without a search
- * through all expressions. */
+/* Everything that can be looked up is a source and a text; each gets a small number, so that equal
+ * ones are found without a search through all expressions. */
 struct lookup {
     uint32_t sources[SPEC_MAX_WORKLOADS]; /* number of each workload's source */
     size_t source_count;
@@ -58,8 +59,10 @@ static bool is_looked_up(const struct spec_source *source)
     return source->kind != SPEC_SOURCE_HOST_DIR && source->kind != SPEC_SOURCE_NONE;
 }
 
-/* The expression for workload w at a revision, made when it is new. The arrays have room for all. */
-static uint32_t find_or_add(struct spec *spec, struct lookup *l, size_t w, const struct spec_rev_text *rev, size_t text, struct spec_pos pos)
+/* The expression for workload w at a revision, made when it is new. The arrays have room for all.
+ */
+static uint32_t find_or_add(struct spec *spec, struct lookup *l, size_t w,
+                            const struct spec_rev_text *rev, size_t text, struct spec_pos pos)
 {
     const struct spec_source *source = &spec->workloads[w].source;
     uint32_t *slot = &l->exprs[l->sources[w] * ARRAY_LEN(l->texts) + text];
@@ -125,7 +128,8 @@ static bool check_conflicts(struct spec_ctx *ctx, const struct spec_axis *axes, 
             for (size_t f = 0; f < axes[i].count && what == NULL; f++) {
                 what = conflict_with(&axes[k], &axes[i].facets[f]);
                 if (what != NULL) {
-                    spec_mistake(ctx, axes[i].facets[f].pos, ERR_CONFLICT, "`%s` is set by `%s` too, and both are multiplied", what,
+                    spec_mistake(ctx, axes[i].facets[f].pos, ERR_CONFLICT,
+                                 "`%s` is set by `%s` too, and both are multiplied", what,
                                  axes[k].name);
                     fine = false;
                 }
@@ -141,18 +145,22 @@ static bool check_rev(struct spec_ctx *ctx, const struct lookup *l, const struct
     const struct spec *spec = ctx->spec;
     for (size_t w = 0; w < spec->workload_count; w++) {
         if (spec->workloads[w].source.kind != SPEC_SOURCE_GIT) {
-            spec_mistake(ctx, f->rev_pos, ERR_INVAL, "rev: the workload in line %u has no git source", spec->workloads[w].pos.line);
+            spec_mistake(ctx, f->rev_pos, ERR_INVAL,
+                         "rev: the workload in line %u has no git source",
+                         spec->workloads[w].pos.line);
             return false;
         }
         if (f->rev.range && l->sources[w] != l->sources[0]) {
-            spec_mistake(ctx, f->rev_pos, ERR_INVAL, "rev: a range needs the same git source in all workloads");
+            spec_mistake(ctx, f->rev_pos, ERR_INVAL,
+                         "rev: a range needs the same git source in all workloads");
             return false;
         }
     }
     return true;
 }
 
-static bool check_facets(struct spec_ctx *ctx, const struct lookup *l, const struct spec_axis *axes, size_t n)
+static bool check_facets(struct spec_ctx *ctx, const struct lookup *l, const struct spec_axis *axes,
+                         size_t n)
 {
     bool fine = true;
     for (size_t i = 0; i < n; i++) {
@@ -162,7 +170,8 @@ static bool check_facets(struct spec_ctx *ctx, const struct lookup *l, const str
                 fine = check_rev(ctx, l, f) && fine;
             }
             if (f->kernel != NULL && !ctx->spec->system.given) {
-                spec_mistake(ctx, f->kernel_pos, ERR_INVAL, "kernel: there is no `system` that says how a kernel is booted");
+                spec_mistake(ctx, f->kernel_pos, ERR_INVAL,
+                             "kernel: there is no `system` that says how a kernel is booted");
                 fine = false;
             }
         }
@@ -178,7 +187,8 @@ static int compare_env(const void *a, const void *b)
 }
 
 /* The variables of all facets, by name. */
-static void join_env(struct spec *spec, const struct spec_facet *const *facets, size_t n, struct spec_variant *out)
+static void join_env(struct spec *spec, const struct spec_facet *const *facets, size_t n,
+                     struct spec_variant *out)
 {
     size_t total = 0;
     for (size_t i = 0; i < n; i++) {
@@ -199,7 +209,8 @@ static void join_env(struct spec *spec, const struct spec_facet *const *facets, 
     out->env_count = total;
 }
 
-/* Appends to a name of at most room - 1 bytes; what does not fit shows as a name that is too long. */
+/* Appends to a name of at most room - 1 bytes; what does not fit shows as a name that is too long.
+ */
 static void append(char *dst, size_t room, const char *text)
 {
     size_t n = strlen(dst);
@@ -211,7 +222,8 @@ static void append(char *dst, size_t room, const char *text)
 }
 
 /* Fills the draft from one facet of each axis. False when its name would be too long. */
-static bool make_draft(struct spec *spec, const struct spec_facet *const *facets, size_t n, struct spec_draft *d)
+static bool make_draft(struct spec *spec, const struct spec_facet *const *facets, size_t n,
+                       struct spec_draft *d)
 {
     char name[NAME_ROOM * (SPEC_MAX_AXES + 2)] = "";
     const struct spec_facet *ranged = NULL;
@@ -235,7 +247,9 @@ static bool make_draft(struct spec *spec, const struct spec_facet *const *facets
         return str_is_name(name);
     }
     d->prefix = spec_copy(spec, name);
-    d->variant.name = name[0] != '\0' ? mem_arena_printf(spec->arena, "%s,%s", name, ranged->rev.text) : ranged->rev.text;
+    d->variant.name = name[0] != '\0'
+                          ? mem_arena_printf(spec->arena, "%s,%s", name, ranged->rev.text)
+                          : ranged->rev.text;
     if (d->variant.name == NULL) {
         spec->full = true;
         d->variant.name = "";
@@ -243,7 +257,8 @@ static bool make_draft(struct spec *spec, const struct spec_facet *const *facets
     return strlen(name) + 1 + COMMIT_DIGITS <= NAME_ROOM;
 }
 
-static void find_exprs(struct spec *spec, struct lookup *l, const struct spec_facet *const *facets, size_t n, struct spec_draft *d)
+static void find_exprs(struct spec *spec, struct lookup *l, const struct spec_facet *const *facets,
+                       size_t n, struct spec_draft *d)
 {
     const struct spec_facet *with_rev = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -258,14 +273,16 @@ static void find_exprs(struct spec *spec, struct lookup *l, const struct spec_fa
             d->exprs[w] = find_or_add(spec, l, w, &with_rev->rev, text, with_rev->rev_pos);
         } else {
             const struct spec_rev_text *own = &spec->own_revs[w];
-            d->exprs[w] = find_or_add(spec, l, w, own, text_number(l, own->text, source->dirty), source->pos);
+            d->exprs[w] =
+                find_or_add(spec, l, w, own, text_number(l, own->text, source->dirty), source->pos);
         }
     }
 }
 
 bool spec_same_surroundings(const struct spec_variant *a, const struct spec_variant *b)
 {
-    if (!str_eq(a->kernel, b->kernel) || a->env_count != b->env_count || a->storage.given != b->storage.given) {
+    if (!str_eq(a->kernel, b->kernel) || a->env_count != b->env_count ||
+        a->storage.given != b->storage.given) {
         return false;
     }
     const struct spec_place *p[] = {&a->storage.src, &a->storage.obj};
@@ -293,11 +310,15 @@ static void check_drafts(struct spec_ctx *ctx)
         for (size_t k = 0; k < i; k++) {
             const struct spec_variant *other = &spec->drafts[k].variant;
             if (str_eq(v->name, other->name)) {
-                spec_mistake(ctx, v->pos, ERR_EXISTS, "the variant `%s` comes about twice; see line %u", v->name, other->pos.line);
+                spec_mistake(ctx, v->pos, ERR_EXISTS,
+                             "the variant `%s` comes about twice; see line %u", v->name,
+                             other->pos.line);
                 break;
             }
-            if (memcmp(spec->drafts[i].exprs, spec->drafts[k].exprs, row) == 0 && spec_same_surroundings(v, other)) {
-                spec_warning(ctx, v->pos, "the variants `%s` and `%s` do not differ", other->name, v->name);
+            if (memcmp(spec->drafts[i].exprs, spec->drafts[k].exprs, row) == 0 &&
+                spec_same_surroundings(v, other)) {
+                spec_warning(ctx, v->pos, "the variants `%s` and `%s` do not differ", other->name,
+                             v->name);
                 break;
             }
         }
@@ -313,7 +334,8 @@ static size_t product(const struct spec_axis *axes, size_t n)
     return total;
 }
 
-static bool make_room(struct spec *spec, struct lookup *l, const struct spec_axis *axes, size_t n, size_t total)
+static bool make_room(struct spec *spec, struct lookup *l, const struct spec_axis *axes, size_t n,
+                      size_t total)
 {
     size_t texts = 0;
     for (size_t i = 0; i < n; i++) {
@@ -326,7 +348,8 @@ static bool make_room(struct spec *spec, struct lookup *l, const struct spec_axi
     return !spec->full;
 }
 
-static void multiply(struct spec_ctx *ctx, struct lookup *l, const struct spec_axis *axes, size_t n, size_t total)
+static void multiply(struct spec_ctx *ctx, struct lookup *l, const struct spec_axis *axes, size_t n,
+                     size_t total)
 {
     struct spec *spec = ctx->spec;
     bool too_long = false;
@@ -343,7 +366,8 @@ static void multiply(struct spec_ctx *ctx, struct lookup *l, const struct spec_a
             return;
         }
         if (!make_draft(spec, facets, n, d) && !too_long) {
-            spec_mistake(ctx, d->variant.pos, ERR_LIMIT, "the variant's name `%s` would be longer than %d bytes",
+            spec_mistake(ctx, d->variant.pos, ERR_LIMIT,
+                         "the variant's name `%s` would be longer than %d bytes",
                          spec_show(spec, d->variant.name), NAME_ROOM);
             too_long = true;
         }
@@ -362,7 +386,8 @@ void spec_make_drafts(struct spec_ctx *ctx, const struct spec_axis *axes, size_t
     bool fine = check_conflicts(ctx, axes, n);
     fine = check_facets(ctx, l, axes, n) && fine;
     if (total > SPEC_MAX_VARIANTS) {
-        spec_mistake(ctx, axes[0].pos, ERR_LIMIT, "the axes make more than %d variants", SPEC_MAX_VARIANTS);
+        spec_mistake(ctx, axes[0].pos, ERR_LIMIT, "the axes make more than %d variants",
+                     SPEC_MAX_VARIANTS);
         fine = false;
     }
     if (fine && make_room(spec, l, axes, n, total)) {

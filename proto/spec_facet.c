@@ -1,4 +1,5 @@
-/* spec_facet.c: the items of `variants` and of the axes in `axes`: what each says of a variant. Their product: spec_draft.c. */
+/* spec_facet.c: the items of `variants` and of the axes in `axes`: what each says of a variant.
+ * Their product: spec_draft.c. */
 #include "proto/spec_int.h"
 
 #include "common/err.h"
@@ -13,13 +14,16 @@ static bool is_env_name(const char *s)
 {
     static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
     static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    return s[0] != '\0' && strchr(first, s[0]) != NULL && s[strspn(s, all)] == '\0' && strlen(s) <= SPEC_TEXT_MAX;
+    return s[0] != '\0' && strchr(first, s[0]) != NULL && s[strspn(s, all)] == '\0' &&
+           strlen(s) <= SPEC_TEXT_MAX;
 }
 
 /* What the worker sets itself for every command. */
 static bool is_env_taken(const char *s)
 {
-    static const char *const taken[] = {"JOBS", "JFLAG", "NCPU", "VARIANT", "REV", "KERNEL", "KERNEL_SHORT", "SRC", "OBJ", "HOME", "TMPDIR"};
+    static const char *const taken[] = {"JOBS", "JFLAG",  "NCPU",         "VARIANT",
+                                        "REV",  "KERNEL", "KERNEL_SHORT", "SRC",
+                                        "OBJ",  "HOME",   "TMPDIR"};
     for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
         if (str_eq(s, taken[i])) {
             return true;
@@ -32,11 +36,13 @@ static bool check_env_name(struct spec_ctx *ctx, const struct yaml_node *key, co
 {
     const char *shown = spec_show(ctx->spec, key->text);
     if (!is_env_name(key->text)) {
-        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL, "%s: `%s` is not a name of an environment variable", what, shown);
+        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL,
+                     "%s: `%s` is not a name of an environment variable", what, shown);
         return false;
     }
     if (is_env_taken(key->text)) {
-        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL, "%s: `%s` is set for every command and cannot be chosen", what, shown);
+        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL,
+                     "%s: `%s` is set for every command and cannot be chosen", what, shown);
         return false;
     }
     return true;
@@ -49,7 +55,8 @@ static void read_env(struct spec_ctx *ctx, const struct yaml_node *node, struct 
         return;
     }
     if (node->count > SPEC_MAX_ENV) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_LIMIT, "env: more than %d variables", SPEC_MAX_ENV);
+        spec_mistake(ctx, spec_pos_of(node), ERR_LIMIT, "env: more than %d variables",
+                     SPEC_MAX_ENV);
         return;
     }
     struct spec_env *env = spec_alloc(ctx->spec, node->count, sizeof(*env));
@@ -71,7 +78,8 @@ static void read_env(struct spec_ctx *ctx, const struct yaml_node *node, struct 
 }
 
 /* `tmpfs`, `disk`, or {tmpfs: COUNT, size: SIZE}. */
-static void read_place(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, uint32_t most, struct spec_place *out)
+static void read_place(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                       uint32_t most, struct spec_place *out)
 {
     static const char *const keys[] = {"tmpfs", "size"};
     static const char *const words[] = {"disk", "tmpfs"};
@@ -89,7 +97,8 @@ static void read_place(struct spec_ctx *ctx, const struct yaml_node *node, const
     const struct yaml_node *size = yaml_get(node, "size");
     out->kind = SPEC_PLACE_TMPFS;
     if (count == NULL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_NOTFOUND, "%s: `tmpfs`, the number of file systems, is missing", what);
+        spec_mistake(ctx, spec_pos_of(node), ERR_NOTFOUND,
+                     "%s: `tmpfs`, the number of file systems, is missing", what);
     } else if (!spec_read_u32(ctx, count, what, 1, most, &out->count)) {
         out->count = 1;
     }
@@ -98,7 +107,8 @@ static void read_place(struct spec_ctx *ctx, const struct yaml_node *node, const
     }
 }
 
-static void read_storage(struct spec_ctx *ctx, const struct yaml_node *node, struct spec_storage *out)
+static void read_storage(struct spec_ctx *ctx, const struct yaml_node *node,
+                         struct spec_storage *out)
 {
     static const char *const keys[] = {"src", "obj"};
     out->given = true;
@@ -119,13 +129,15 @@ static void read_storage(struct spec_ctx *ctx, const struct yaml_node *node, str
     spec_notyet_storage(ctx, out->pos);
 }
 
-static void set_rev(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, struct spec_facet *out)
+static void set_rev(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                    struct spec_facet *out)
 {
     out->rev_pos = spec_pos_of(node);
     out->has_rev = spec_read_rev(ctx, node, what, true, &out->rev);
 }
 
-static void set_kernel(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, struct spec_facet *out)
+static void set_kernel(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                       struct spec_facet *out)
 {
     struct spec_rev_text text;
     out->kernel_pos = spec_pos_of(node);
@@ -146,13 +158,16 @@ static void set_default_name(struct spec_ctx *ctx, struct spec_facet *out, bool 
         return;
     }
     if (text != NULL) {
-        spec_mistake(ctx, out->pos, ERR_NOTFOUND, "`%s` is no name for a variant; give it one with `name`", spec_show(ctx->spec, text));
+        spec_mistake(ctx, out->pos, ERR_NOTFOUND,
+                     "`%s` is no name for a variant; give it one with `name`",
+                     spec_show(ctx->spec, text));
     } else if (sound) {
         spec_mistake(ctx, out->pos, ERR_NOTFOUND, "the variant has no `name`");
     }
 }
 
-static void read_facet(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, struct spec_facet *out)
+static void read_facet(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                       struct spec_facet *out)
 {
     static const char *const keys[] = {"name", "rev", "kernel", "env", "storage"};
     out->pos = spec_pos_of(node);
@@ -184,7 +199,8 @@ static void read_facet(struct spec_ctx *ctx, const struct yaml_node *node, const
 }
 
 /* A value of the axis `rev`, of `kernel`, or of an environment variable. */
-static void read_axis_value(struct spec_ctx *ctx, const struct yaml_node *node, const char *axis, struct spec_facet *out)
+static void read_axis_value(struct spec_ctx *ctx, const struct yaml_node *node, const char *axis,
+                            struct spec_facet *out)
 {
     out->pos = spec_pos_of(node);
     if (str_eq(axis, "rev") || str_eq(axis, "kernel")) {
@@ -206,7 +222,8 @@ static void read_axis_value(struct spec_ctx *ctx, const struct yaml_node *node, 
     out->env = env;
     out->env_count = 1;
     if (!str_is_name(value)) {
-        spec_mistake(ctx, out->pos, ERR_INVAL, "axes: `%s` is no name for a variant; write {name: NAME, env: {%s: ...}}",
+        spec_mistake(ctx, out->pos, ERR_INVAL,
+                     "axes: `%s` is no name for a variant; write {name: NAME, env: {%s: ...}}",
                      spec_show(ctx->spec, value), axis);
         return;
     }
@@ -214,16 +231,21 @@ static void read_axis_value(struct spec_ctx *ctx, const struct yaml_node *node, 
 }
 
 /* Says names that occur twice among the items of one axis. */
-static void check_facet_names(struct spec_ctx *ctx, const struct spec_facet *facets, size_t n, const char *what)
+static void check_facet_names(struct spec_ctx *ctx, const struct spec_facet *facets, size_t n,
+                              const char *what)
 {
     for (size_t i = 1; i < n; i++) {
         for (size_t k = 0; k < i; k++) {
-            bool ranges = facets[i].has_rev && facets[i].rev.range && facets[k].has_rev && facets[k].rev.range;
+            bool ranges = facets[i].has_rev && facets[i].rev.range && facets[k].has_rev &&
+                          facets[k].rev.range;
             bool same = facets[i].name != NULL ? str_eq(facets[i].name, facets[k].name)
-                                               : ranges && facets[k].name == NULL && str_eq(facets[i].rev.text, facets[k].rev.text);
+                                               : ranges && facets[k].name == NULL &&
+                                                     str_eq(facets[i].rev.text, facets[k].rev.text);
             if (same) {
-                spec_mistake(ctx, facets[i].pos, ERR_EXISTS, "the %s `%s` was given before, in line %u", what,
-                             facets[i].name != NULL ? facets[i].name : facets[i].rev.text, facets[k].pos.line);
+                spec_mistake(ctx, facets[i].pos, ERR_EXISTS,
+                             "the %s `%s` was given before, in line %u", what,
+                             facets[i].name != NULL ? facets[i].name : facets[i].rev.text,
+                             facets[k].pos.line);
                 break;
             }
         }
@@ -234,19 +256,23 @@ static void check_facet_names(struct spec_ctx *ctx, const struct spec_facet *fac
 static bool check_variable_axis(struct spec_ctx *ctx, const struct yaml_node *key)
 {
     if (str_eq(key->text, "storage") || str_eq(key->text, "env") || str_eq(key->text, "name")) {
-        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL, "axes: the items of `%s` must be maps, as {name: NAME, env: {...}}", key->text);
+        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL,
+                     "axes: the items of `%s` must be maps, as {name: NAME, env: {...}}",
+                     key->text);
         return false;
     }
     return check_env_name(ctx, key, "axes");
 }
 
-static bool read_items(struct spec_ctx *ctx, const struct yaml_node *node, const struct yaml_node *key, struct spec_axis *out)
+static bool read_items(struct spec_ctx *ctx, const struct yaml_node *node,
+                       const struct yaml_node *key, struct spec_axis *out)
 {
     const struct yaml_node *one;
     size_t n = 0;
     const char *what = key != NULL ? "axes" : "variants";
     out->pos = spec_pos_of(node);
-    const struct yaml_node *const *items = spec_read_list(ctx, node, what, SPEC_MAX_VARIANTS, &one, &n);
+    const struct yaml_node *const *items =
+        spec_read_list(ctx, node, what, SPEC_MAX_VARIANTS, &one, &n);
     struct spec_facet *facets = items != NULL ? spec_alloc(ctx->spec, n, sizeof(*facets)) : NULL;
     if (facets == NULL) {
         return false;
@@ -270,15 +296,16 @@ static bool read_items(struct spec_ctx *ctx, const struct yaml_node *node, const
     return ctx->mistakes == before;
 }
 
-size_t spec_read_axes(struct spec_ctx *ctx, const struct yaml_node *axes, const struct yaml_node *variants,
-                      struct spec_axis out[SPEC_MAX_AXES + 1])
+size_t spec_read_axes(struct spec_ctx *ctx, const struct yaml_node *axes,
+                      const struct yaml_node *variants, struct spec_axis out[SPEC_MAX_AXES + 1])
 {
     size_t n = 0;
     bool fine = true;
     memset(out, 0, (SPEC_MAX_AXES + 1) * sizeof(*out));
     if (axes != NULL) {
         if (axes->kind != YAML_MAP || axes->count == 0 || axes->count > SPEC_MAX_AXES) {
-            spec_mistake(ctx, spec_pos_of(axes), ERR_INVAL, "axes: must be a map of 1 to %d lists, as {rev: [a, b]}", SPEC_MAX_AXES);
+            spec_mistake(ctx, spec_pos_of(axes), ERR_INVAL,
+                         "axes: must be a map of 1 to %d lists, as {rev: [a, b]}", SPEC_MAX_AXES);
             fine = false;
         }
         for (size_t i = 0; fine && i < axes->count; i++) {

@@ -1,4 +1,5 @@
-/* spec_host.c: `hosts` and `per`: who is meant, and what holds there. Whether such a host exists, the coordinator says. */
+/* spec_host.c: `hosts` and `per`: who is meant, and what holds there. Whether such a host exists,
+ * the coordinator says. */
 #include "proto/spec_int.h"
 
 #include "common/diag.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 
 /* HOST, class:NAME or any:NAME. */
-static bool read_selector(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, struct spec_host *out)
+static bool read_selector(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                          struct spec_host *out)
 {
     static const char class_prefix[] = "class:";
     static const char any_prefix[] = "any:";
@@ -29,8 +31,10 @@ static bool read_selector(struct spec_ctx *ctx, const struct yaml_node *node, co
         name += strlen(any_prefix);
     }
     if (!str_is_name(name)) {
-        spec_mistake(ctx, out->pos, ERR_INVAL, "%s: `%s` is not a host, class:NAME or any:NAME (A-Z a-z 0-9 . _ + , = - in names)", what,
-                     spec_show(ctx->spec, text));
+        spec_mistake(
+            ctx, out->pos, ERR_INVAL,
+            "%s: `%s` is not a host, class:NAME or any:NAME (A-Z a-z 0-9 . _ + , = - in names)",
+            what, spec_show(ctx->spec, text));
         return false;
     }
     out->name = spec_copy(ctx->spec, name);
@@ -42,7 +46,8 @@ void spec_read_hosts(struct spec_ctx *ctx, const struct yaml_node *node)
     struct spec *spec = ctx->spec;
     const struct yaml_node *one;
     size_t n = 0;
-    const struct yaml_node *const *items = spec_read_list(ctx, node, "hosts", SPEC_MAX_HOSTS, &one, &n);
+    const struct yaml_node *const *items =
+        spec_read_list(ctx, node, "hosts", SPEC_MAX_HOSTS, &one, &n);
     spec->hosts = items != NULL ? spec_alloc(spec, n, sizeof(*spec->hosts)) : NULL;
     if (spec->hosts == NULL) {
         return;
@@ -54,8 +59,8 @@ void spec_read_hosts(struct spec_ctx *ctx, const struct yaml_node *node)
         }
         for (size_t k = 0; k < spec->host_count; k++) {
             if (spec->hosts[k].kind == host->kind && str_eq(spec->hosts[k].name, host->name)) {
-                spec_mistake(ctx, host->pos, ERR_EXISTS, "hosts: `%s` was given before, in line %u", items[i]->text,
-                             spec->hosts[k].pos.line);
+                spec_mistake(ctx, host->pos, ERR_EXISTS, "hosts: `%s` was given before, in line %u",
+                             items[i]->text, spec->hosts[k].pos.line);
                 break;
             }
         }
@@ -63,7 +68,8 @@ void spec_read_hosts(struct spec_ctx *ctx, const struct yaml_node *node)
     }
 }
 
-static void read_override(struct spec_ctx *ctx, const struct yaml_node *key, const struct yaml_node *map)
+static void read_override(struct spec_ctx *ctx, const struct yaml_node *key,
+                          const struct yaml_node *map)
 {
     struct spec *spec = ctx->spec;
     const char *keys[SPEC_SETTINGS_MAX];
@@ -78,7 +84,8 @@ static void read_override(struct spec_ctx *ctx, const struct yaml_node *key, con
         return;
     }
     if (host->kind == SPEC_HOST_ANY) {
-        spec_mistake(ctx, host->pos, ERR_INVAL, "per: write class:%s; any: is for `hosts` only", host->name);
+        spec_mistake(ctx, host->pos, ERR_INVAL, "per: write class:%s; any: is for `hosts` only",
+                     host->name);
         return;
     }
     if (!spec_read_map(ctx, map, "per", keys, n)) {
@@ -94,7 +101,8 @@ void spec_read_per(struct spec_ctx *ctx, const struct yaml_node *node)
 {
     struct spec *spec = ctx->spec;
     if (node->kind != YAML_MAP || node->count == 0) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "per: must be a map, as {\"class:NAME\": {...}, HOST: {...}}");
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "per: must be a map, as {\"class:NAME\": {...}, HOST: {...}}");
         return;
     }
     if (node->count > SPEC_MAX_HOSTS) {
@@ -116,7 +124,8 @@ int spec_require_hosts(const struct spec *spec, struct diag *diag)
     return diag_error_at(diag, ERR_INVAL, spec->file, 1, 1, "`hosts` is missing: on which hosts?");
 }
 
-static bool matches(const struct spec_host *who, const char *host, const char *const *classes, size_t n)
+static bool matches(const struct spec_host *who, const char *host, const char *const *classes,
+                    size_t n)
 {
     if (who->kind == SPEC_HOST_NAME) {
         return str_eq(who->name, host);
@@ -129,8 +138,8 @@ static bool matches(const struct spec_host *who, const char *host, const char *c
     return false;
 }
 
-void spec_settings_for(const struct spec *spec, const char *host, const char *const *classes, size_t class_count, size_t workload,
-                       struct spec_settings *out)
+void spec_settings_for(const struct spec *spec, const char *host, const char *const *classes,
+                       size_t class_count, size_t workload, struct spec_settings *out)
 {
     static const enum spec_host_kind order[] = {SPEC_HOST_CLASS, SPEC_HOST_NAME};
     uint64_t written = spec->top.written;
@@ -140,7 +149,8 @@ void spec_settings_for(const struct spec *spec, const char *host, const char *co
     out->timeout = spec->workloads[workload].timeout;
     for (size_t pass = 0; pass < ARRAY_LEN(order); pass++) {
         for (size_t i = 0; i < spec->override_count; i++) {
-            if (spec->overrides[i].kind == order[pass] && matches(&spec->overrides[i], host, classes, class_count)) {
+            if (spec->overrides[i].kind == order[pass] &&
+                matches(&spec->overrides[i], host, classes, class_count)) {
                 spec_layer_apply(&spec->override_layers[i], out);
                 written |= spec->override_layers[i].written;
             }

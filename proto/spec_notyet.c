@@ -1,11 +1,14 @@
-/* spec_notyet.c: what the language knows, the reader checks and the records hold, but nobody carries out yet.
+/* spec_notyet.c: what the language knows, the reader checks and the records hold, but nobody
+ * carries out yet.
  *
- * Each row refuses a setting that differs from its default. A feature that is there is a row less; nothing else changes. */
+ * Each row refuses a setting that differs from its default. A feature that is there is a row less;
+ * nothing else changes. */
 #include "proto/spec_int.h"
 
 #include "common/err.h"
 
-/* What is done where the file does not say `until`, as long as verdicts do not steer the number of runs. */
+/* What is done where the file does not say `until`, as long as verdicts do not steer the number of
+ * runs. */
 #define RUNS_WITHOUT_UNTIL 3
 
 static const struct {
@@ -50,7 +53,8 @@ void spec_notyet_layer(struct spec_ctx *ctx, const struct spec_layer *layer)
     plain.repeat.until = SPEC_UNTIL_RUNS;
     plain.repeat.runs = layer->values.repeat.runs;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if ((layer->written & (UINT64_C(1) << rows[i].key)) != 0 && differs(rows[i].key, &layer->values, &plain)) {
+        if ((layer->written & (UINT64_C(1) << rows[i].key)) != 0 &&
+            differs(rows[i].key, &layer->values, &plain)) {
             refuse(ctx, layer->pos[rows[i].key], rows[i].what);
         }
     }

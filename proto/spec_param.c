@@ -1,6 +1,8 @@
-/* spec_param.c: the parameters of a sweep file, their overrides, and values of `env` with parameters in them.
+/* spec_param.c: the parameters of a sweep file, their overrides, and values of `env` with
+ * parameters in them.
  *
- * `%{name}` stands for the parameter's value; `%%{` for the two characters `%{`. Commands: spec_shell.c. */
+ * `%{name}` stands for the parameter's value; `%%{` for the two characters `%{`. Commands:
+ * spec_shell.c. */
 #include "proto/spec_int.h"
 
 #include "common/buf.h"
@@ -22,11 +24,13 @@ static const char *nearest_param(const struct spec *spec, const char *word)
 }
 
 /* A mistake in --set has no place in the file. */
-static void set_mistake(struct spec_ctx *ctx, int code, const char *name, const char *text, const char *near)
+static void set_mistake(struct spec_ctx *ctx, int code, const char *name, const char *text,
+                        const char *near)
 {
     const char *shown = spec_show(ctx->spec, name);
     int rc = near == NULL ? diag_error(ctx->diag, code, "--set %s: %s", shown, text)
-                          : diag_error(ctx->diag, code, "--set %s: %s; did you mean `%s`?", shown, text, near);
+                          : diag_error(ctx->diag, code, "--set %s: %s; did you mean `%s`?", shown,
+                                       text, near);
     if (ctx->mistakes == 0) {
         ctx->code = rc;
     }
@@ -43,29 +47,35 @@ static void apply_set(struct spec_ctx *ctx, const struct spec_set *set)
         }
         size_t n = strlen(set->value);
         if (n > SPEC_MAX_VALUE || !str_is_utf8(set->value, n)) {
-            set_mistake(ctx, ERR_INVAL, set->name, "the value is not UTF-8 of at most 4096 bytes", NULL);
+            set_mistake(ctx, ERR_INVAL, set->name, "the value is not UTF-8 of at most 4096 bytes",
+                        NULL);
             return;
         }
         p->value = spec_copy(spec, set->value);
         p->is_set = true;
         return;
     }
-    set_mistake(ctx, ERR_NOTFOUND, set->name, "the file has no such parameter", nearest_param(spec, set->name));
+    set_mistake(ctx, ERR_NOTFOUND, set->name, "the file has no such parameter",
+                nearest_param(spec, set->name));
 }
 
-static bool read_param(struct spec_ctx *ctx, const struct yaml_node *key, const struct yaml_node *value, struct spec_param *out)
+static bool read_param(struct spec_ctx *ctx, const struct yaml_node *key,
+                       const struct yaml_node *value, struct spec_param *out)
 {
     if (!str_is_name(key->text)) {
-        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL, "params: `%s` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -",
+        spec_mistake(ctx, spec_pos_of(key), ERR_INVAL,
+                     "params: `%s` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -",
                      spec_show(ctx->spec, key->text));
         return false;
     }
     if (value->kind != YAML_SCALAR) {
-        spec_mistake(ctx, spec_pos_of(value), ERR_INVAL, "params: the value of `%s` must be plain text", key->text);
+        spec_mistake(ctx, spec_pos_of(value), ERR_INVAL,
+                     "params: the value of `%s` must be plain text", key->text);
         return false;
     }
     if (strlen(value->text) > SPEC_MAX_VALUE) {
-        spec_mistake(ctx, spec_pos_of(value), ERR_LIMIT, "params: the value of `%s` is longer than %d bytes", key->text,
+        spec_mistake(ctx, spec_pos_of(value), ERR_LIMIT,
+                     "params: the value of `%s` is longer than %d bytes", key->text,
                      SPEC_MAX_VALUE);
         return false;
     }
@@ -75,7 +85,8 @@ static bool read_param(struct spec_ctx *ctx, const struct yaml_node *key, const 
     return true;
 }
 
-void spec_read_params(struct spec_ctx *ctx, const struct yaml_node *node, const struct spec_set *sets, size_t set_count)
+void spec_read_params(struct spec_ctx *ctx, const struct yaml_node *node,
+                      const struct spec_set *sets, size_t set_count)
 {
     struct spec *spec = ctx->spec;
     if (node != NULL && node->kind != YAML_MAP) {
@@ -107,7 +118,8 @@ void spec_warn_unused_params(struct spec_ctx *ctx)
     const struct spec *spec = ctx->spec;
     for (size_t i = 0; i < spec->param_count; i++) {
         if (!spec->param_used[i]) {
-            spec_warning(ctx, spec->params[i].pos, "params: `%s` is used nowhere", spec->params[i].name);
+            spec_warning(ctx, spec->params[i].pos, "params: `%s` is used nowhere",
+                         spec->params[i].name);
         }
     }
 }
@@ -129,9 +141,12 @@ const char *spec_param_value(struct spec_ctx *ctx, struct spec_pos pos, const ch
     }
     const char *near = ctx->mistakes < SPEC_MAX_HINTS ? nearest_param(spec, word) : NULL;
     if (near != NULL) {
-        spec_mistake(ctx, pos, ERR_NOTFOUND, "`%%{%s}`: there is no such parameter; did you mean `%s`?", spec_show(spec, word), near);
+        spec_mistake(ctx, pos, ERR_NOTFOUND,
+                     "`%%{%s}`: there is no such parameter; did you mean `%s`?",
+                     spec_show(spec, word), near);
     } else {
-        spec_mistake(ctx, pos, ERR_NOTFOUND, "`%%{%s}`: there is no such parameter in `params`", spec_show(spec, word));
+        spec_mistake(ctx, pos, ERR_NOTFOUND, "`%%{%s}`: there is no such parameter in `params`",
+                     spec_show(spec, word));
     }
     return NULL;
 }
@@ -153,7 +168,8 @@ static bool put_values(struct spec_ctx *ctx, struct spec_pos pos, const char *te
         }
         const char *end = strchr(text, '}');
         if (end == NULL) {
-            spec_mistake(ctx, pos, ERR_INVAL, "`%%{` without its `}`; a plain `%%{` is written `%%%%{`");
+            spec_mistake(ctx, pos, ERR_INVAL,
+                         "`%%{` without its `}`; a plain `%%{` is written `%%%%{`");
             return false;
         }
         const char *value = spec_param_value(ctx, pos, text + 2, (size_t)(end - text) - 2);
@@ -175,7 +191,8 @@ const char *spec_read_value(struct spec_ctx *ctx, const struct yaml_node *node, 
     bool fine = put_values(ctx, spec_pos_of(node), node->text, &value);
     const char *copy = NULL;
     if (fine && value.err < 0) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_LIMIT, "%s: the value is longer than %d bytes", what, SPEC_MAX_VALUE);
+        spec_mistake(ctx, spec_pos_of(node), ERR_LIMIT, "%s: the value is longer than %d bytes",
+                     what, SPEC_MAX_VALUE);
     } else if (fine) {
         copy = spec_copy(ctx->spec, buf_str(&value));
     }

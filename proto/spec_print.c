@@ -1,4 +1,5 @@
-/* spec_print.c: the effective settings as YAML in one order and one spelling: for people, and to be hashed. `per` reads it back. */
+/* spec_print.c: the effective settings as YAML in one order and one spelling: for people, and to be
+ * hashed. `per` reads it back. */
 #include "proto/spec_int.h"
 
 #include "common/buf.h"
@@ -87,8 +88,15 @@ static void print_size(int64_t bytes, struct buf *out)
     static const struct {
         const char *name;
         int64_t bytes;
-    } units[] = {{"TiB", INT64_C(1) << 40}, {"GiB", INT64_C(1) << 30}, {"MiB", INT64_C(1) << 20}, {"KiB", INT64_C(1) << 10},
-                 {"TB", INT64_C(1000000000000)}, {"GB", 1000000000}, {"MB", 1000000}, {"KB", 1000}, {"B", 1}};
+    } units[] = {{"TiB", INT64_C(1) << 40},
+                 {"GiB", INT64_C(1) << 30},
+                 {"MiB", INT64_C(1) << 20},
+                 {"KiB", INT64_C(1) << 10},
+                 {"TB", INT64_C(1000000000000)},
+                 {"GB", 1000000000},
+                 {"MB", 1000000},
+                 {"KB", 1000},
+                 {"B", 1}};
     size_t i = 0;
     while (bytes % units[i].bytes != 0) {
         i++;
@@ -109,23 +117,29 @@ void spec_print_settings(const struct spec_settings *s, struct buf *out)
     char d[32];
     print_jobs(s, out);
     buf_printf(out, "tolerance: %s\n", percent(a, s->tolerance_ppm));
-    buf_printf(out, "error: {pass: %s, blame: %s}\n", percent(a, s->error_pass_ppm), percent(b, s->error_blame_ppm));
+    buf_printf(out, "error: {pass: %s, blame: %s}\n", percent(a, s->error_pass_ppm),
+               percent(b, s->error_blame_ppm));
     print_repeat(&s->repeat, out);
     print_order(s, out);
-    buf_printf(out, "quiet: {foreign: %s, for: %s, within: %s, else: %s}\n", percent(a, s->quiet.foreign_ppm),
-               duration(b, s->quiet.for_ns), duration(c, s->quiet.within_ns), otherwise[s->quiet.otherwise]);
-    buf_printf(out, "retry: {invalid: %" PRIu32 ", interrupted: %" PRIu32 ", failed: %" PRIu32 "}\n", s->retry.invalid,
-               s->retry.interrupted, s->retry.failed);
+    buf_printf(out, "quiet: {foreign: %s, for: %s, within: %s, else: %s}\n",
+               percent(a, s->quiet.foreign_ppm), duration(b, s->quiet.for_ns),
+               duration(c, s->quiet.within_ns), otherwise[s->quiet.otherwise]);
+    buf_printf(out,
+               "retry: {invalid: %" PRIu32 ", interrupted: %" PRIu32 ", failed: %" PRIu32 "}\n",
+               s->retry.invalid, s->retry.interrupted, s->retry.failed);
     buf_printf(out, "caches: %s\nreboot: %s\n", caches[s->caches], reboot[s->reboot]);
     if (s->memory_per_job != 0) {
         buf_add_str(out, "memory: {per_job: ");
         print_size(s->memory_per_job, out);
         buf_add_str(out, "}\n");
     }
-    buf_printf(out, "priority: %s\nobserve: %s\nahead: %s\n", priority[s->priority], observe[s->observe], duration(a, s->ahead_ns));
+    buf_printf(out, "priority: %s\nobserve: %s\nahead: %s\n", priority[s->priority],
+               observe[s->observe], duration(a, s->ahead_ns));
     buf_printf(out, "machine: {cpus: \"%s\", nice: %" PRId32 ", governor: \"%s\", calibrate: %s}\n",
                s->machine.cpus != NULL ? s->machine.cpus : "all", s->machine.nice,
-               s->machine.governor != NULL ? s->machine.governor : "keep", s->machine.calibrate ? "true" : "false");
-    buf_printf(out, "timeout: {setup: %s, reset: %s, run: %s, check: %s}\n", duration(a, s->timeout.setup_ns),
-               duration(b, s->timeout.reset_ns), duration(c, s->timeout.run_ns), duration(d, s->timeout.check_ns));
+               s->machine.governor != NULL ? s->machine.governor : "keep",
+               s->machine.calibrate ? "true" : "false");
+    buf_printf(out, "timeout: {setup: %s, reset: %s, run: %s, check: %s}\n",
+               duration(a, s->timeout.setup_ns), duration(b, s->timeout.reset_ns),
+               duration(c, s->timeout.run_ns), duration(d, s->timeout.check_ns));
 }

@@ -1,4 +1,5 @@
-/* spec_read.c: nodes of the sweep file to values, with located messages. Owns the wording of mistakes in single values. */
+/* spec_read.c: nodes of the sweep file to values, with located messages. Owns the wording of
+ * mistakes in single values. */
 #include "proto/spec_int.h"
 
 #include "common/diag.h"
@@ -101,22 +102,26 @@ bool spec_is_clean(const char *text, size_t max)
     return true;
 }
 
-static void unknown_key(struct spec_ctx *ctx, const struct yaml_node *key, const char *what, const char *const *keys, size_t n)
+static void unknown_key(struct spec_ctx *ctx, const struct yaml_node *key, const char *what,
+                        const char *const *keys, size_t n)
 {
     const char *shown = spec_show(ctx->spec, key->text);
     const char *near = ctx->mistakes < SPEC_MAX_HINTS ? str_nearest(key->text, keys, n) : NULL;
     const char *in = what[0] != '\0' ? " in " : "";
     if (near != NULL) {
-        spec_mistake(ctx, spec_pos_of(key), ERR_NOTFOUND, "unknown key `%s`%s%s; did you mean `%s`?", shown, in, what, near);
+        spec_mistake(ctx, spec_pos_of(key), ERR_NOTFOUND,
+                     "unknown key `%s`%s%s; did you mean `%s`?", shown, in, what, near);
     } else {
         spec_mistake(ctx, spec_pos_of(key), ERR_NOTFOUND, "unknown key `%s`%s%s", shown, in, what);
     }
 }
 
-bool spec_read_map(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, const char *const *keys, size_t n)
+bool spec_read_map(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                   const char *const *keys, size_t n)
 {
     if (node->kind != YAML_MAP) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: must be a map, as {%s: ...}", what, keys[0]);
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: must be a map, as {%s: ...}", what,
+                     keys[0]);
         return false;
     }
     if (node->count == 0) {
@@ -135,7 +140,8 @@ bool spec_read_map(struct spec_ctx *ctx, const struct yaml_node *node, const cha
     return true;
 }
 
-const struct yaml_node *const *spec_read_list(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, size_t max,
+const struct yaml_node *const *spec_read_list(struct spec_ctx *ctx, const struct yaml_node *node,
+                                              const char *what, size_t max,
                                               const struct yaml_node **one, size_t *n)
 {
     if (node->kind == YAML_SCALAR && node->text[0] != '\0') {
@@ -177,13 +183,15 @@ const char *spec_read_text(struct spec_ctx *ctx, const struct yaml_node *node, c
 {
     const char *text = scalar_of(ctx, node, what);
     if (text != NULL && strstr(text, "%{") != NULL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: parameters are put into commands and `env` only", what);
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: parameters are put into commands and `env` only", what);
         return NULL;
     }
     return text;
 }
 
-const char *spec_read_clean(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, size_t max)
+const char *spec_read_clean(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                            size_t max)
 {
     const char *text = spec_read_text(ctx, node, what);
     if (text == NULL) {
@@ -194,7 +202,8 @@ const char *spec_read_clean(struct spec_ctx *ctx, const struct yaml_node *node, 
         return NULL;
     }
     if (!spec_is_clean(text, max)) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: line breaks and control characters are not allowed", what);
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: line breaks and control characters are not allowed", what);
         return NULL;
     }
     return spec_copy(ctx->spec, text);
@@ -207,14 +216,16 @@ const char *spec_read_name(struct spec_ctx *ctx, const struct yaml_node *node, c
         return NULL;
     }
     if (!str_is_name(text)) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -", what,
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: `%s` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -", what,
                      spec_show(ctx->spec, text));
         return NULL;
     }
     return spec_copy(ctx->spec, text);
 }
 
-bool spec_read_duration(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, int64_t min, int64_t max, int64_t *out)
+bool spec_read_duration(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                        int64_t min, int64_t max, int64_t *out)
 {
     char lo[32];
     char hi[32];
@@ -225,12 +236,14 @@ bool spec_read_duration(struct spec_ctx *ctx, const struct yaml_node *node, cons
     }
     int rc = num_parse_duration(text, &v);
     if (rc == -ERR_INVAL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not a duration: a number and a unit, as 30s or 1h30m", what,
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: `%s` is not a duration: a number and a unit, as 30s or 1h30m", what,
                      spec_show(ctx->spec, text));
         return false;
     }
     if (rc < 0 || v < min || v > max) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %s to %s", what, num_duration_text(lo, sizeof(lo), min),
+        spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %s to %s", what,
+                     num_duration_text(lo, sizeof(lo), min),
                      num_duration_text(hi, sizeof(hi), max));
         return false;
     }
@@ -238,7 +251,8 @@ bool spec_read_duration(struct spec_ctx *ctx, const struct yaml_node *node, cons
     return true;
 }
 
-bool spec_read_percent(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, int64_t min, int64_t max, int64_t *out)
+bool spec_read_percent(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                       int64_t min, int64_t max, int64_t *out)
 {
     char lo[32];
     char hi[32];
@@ -249,20 +263,22 @@ bool spec_read_percent(struct spec_ctx *ctx, const struct yaml_node *node, const
     }
     int rc = num_parse_percent(text, &v);
     if (rc == -ERR_INVAL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not a percentage: a number and %%, as 2%%", what,
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: `%s` is not a percentage: a number and %%, as 2%%", what,
                      spec_show(ctx->spec, text));
         return false;
     }
     if (rc < 0 || v < min || v > max) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %s to %s", what, num_percent_text(lo, sizeof(lo), min),
-                     num_percent_text(hi, sizeof(hi), max));
+        spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %s to %s", what,
+                     num_percent_text(lo, sizeof(lo), min), num_percent_text(hi, sizeof(hi), max));
         return false;
     }
     *out = v;
     return true;
 }
 
-bool spec_read_size(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, int64_t *out)
+bool spec_read_size(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                    int64_t *out)
 {
     const uint64_t max = UINT64_C(1) << 50;
     uint64_t v = 0;
@@ -272,7 +288,8 @@ bool spec_read_size(struct spec_ctx *ctx, const struct yaml_node *node, const ch
     }
     int rc = num_parse_size(text, &v);
     if (rc == -ERR_INVAL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not a size: a number and a unit, as 40MB or 2GiB", what,
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: `%s` is not a size: a number and a unit, as 40MB or 2GiB", what,
                      spec_show(ctx->spec, text));
         return false;
     }
@@ -284,7 +301,8 @@ bool spec_read_size(struct spec_ctx *ctx, const struct yaml_node *node, const ch
     return true;
 }
 
-bool spec_read_u32(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, uint32_t min, uint32_t max, uint32_t *out)
+bool spec_read_u32(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                   uint32_t min, uint32_t max, uint32_t *out)
 {
     uint64_t v = 0;
     const char *text = spec_read_text(ctx, node, what);
@@ -293,7 +311,8 @@ bool spec_read_u32(struct spec_ctx *ctx, const struct yaml_node *node, const cha
     }
     int rc = num_parse_u64(text, &v);
     if (rc == -ERR_INVAL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not a whole number from %u to %u", what,
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "%s: `%s` is not a whole number from %u to %u", what,
                      spec_show(ctx->spec, text), min, max);
         return false;
     }
@@ -301,7 +320,8 @@ bool spec_read_u32(struct spec_ctx *ctx, const struct yaml_node *node, const cha
         if (min == max) {
             spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be %u", what, min);
         } else {
-            spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %u to %u", what, min, max);
+            spec_mistake(ctx, spec_pos_of(node), ERR_RANGE, "%s: must be from %u to %u", what, min,
+                         max);
         }
         return false;
     }
@@ -326,7 +346,8 @@ bool spec_read_bool(struct spec_ctx *ctx, const struct yaml_node *node, const ch
     return false;
 }
 
-bool spec_read_word(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, const char *const *words, size_t n, int *out)
+bool spec_read_word(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                    const char *const *words, size_t n, int *out)
 {
     char list[256] = "";
     const char *text = spec_read_text(ctx, node, what);
@@ -341,6 +362,7 @@ bool spec_read_word(struct spec_ctx *ctx, const struct yaml_node *node, const ch
         size_t len = strlen(list);
         snprintf(list + len, sizeof(list) - len, "%s%s", i == 0 ? "" : ", ", words[i]);
     }
-    spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not one of %s", what, spec_show(ctx->spec, text), list);
+    spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s` is not one of %s", what,
+                 spec_show(ctx->spec, text), list);
     return false;
 }

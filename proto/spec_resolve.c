@@ -1,4 +1,5 @@
-/* spec_resolve.c: from drafts and looked-up revisions to the final variants; `base`, `compare` and the planned pairs. */
+/* spec_resolve.c: from drafts and looked-up revisions to the final variants; `base`, `compare` and
+ * the planned pairs. */
 #include "proto/spec_int.h"
 
 #include "common/diag.h"
@@ -32,7 +33,8 @@ static void read_pair(struct spec_ctx *ctx, const struct yaml_node *node, struct
     out->base_pos = spec_pos_of(base);
     out->head_pos = spec_pos_of(head);
     if (out->base != NULL && str_eq(out->base, out->head)) {
-        spec_mistake(ctx, out->head_pos, ERR_INVAL, "compare: `%s` is compared with itself", out->head);
+        spec_mistake(ctx, out->head_pos, ERR_INVAL, "compare: `%s` is compared with itself",
+                     out->head);
         out->base = NULL;
     }
 }
@@ -59,12 +61,15 @@ static void read_compare(struct spec_ctx *ctx, const struct yaml_node *node)
         if (items[i]->kind == YAML_MAP) {
             read_pair(ctx, items[i], c);
         } else if (spec_read_word(ctx, items[i], "compare", words, ARRAY_LEN(words), &word)) {
-            c->kind = word == 0 ? SPEC_COMPARE_BASE : word == 1 ? SPEC_COMPARE_PREVIOUS : SPEC_COMPARE_ALL;
+            c->kind = word == 0   ? SPEC_COMPARE_BASE
+                      : word == 1 ? SPEC_COMPARE_PREVIOUS
+                                  : SPEC_COMPARE_ALL;
         }
     }
 }
 
-void spec_read_base(struct spec_ctx *ctx, const struct yaml_node *base, const struct yaml_node *compare)
+void spec_read_base(struct spec_ctx *ctx, const struct yaml_node *base,
+                    const struct yaml_node *compare)
 {
     struct spec *spec = ctx->spec;
     if (base != NULL) {
@@ -89,7 +94,8 @@ static size_t find_variant(const struct spec *spec, const char *name)
     return i;
 }
 
-static void check_name(struct spec_ctx *ctx, const char *what, const char *name, struct spec_pos pos)
+static void check_name(struct spec_ctx *ctx, const char *what, const char *name,
+                       struct spec_pos pos)
 {
     const struct spec *spec = ctx->spec;
     if (name == NULL || find_variant(spec, name) < spec->variant_count) {
@@ -101,7 +107,8 @@ static void check_name(struct spec_ctx *ctx, const char *what, const char *name,
     }
     const char *near = str_nearest(name, names, spec->variant_count);
     if (near != NULL) {
-        spec_mistake(ctx, pos, ERR_NOTFOUND, "%s: there is no variant `%s`; did you mean `%s`?", what, name, near);
+        spec_mistake(ctx, pos, ERR_NOTFOUND, "%s: there is no variant `%s`; did you mean `%s`?",
+                     what, name, near);
     } else {
         spec_mistake(ctx, pos, ERR_NOTFOUND, "%s: there is no variant `%s`", what, name);
     }
@@ -135,36 +142,46 @@ static bool is_hash(const char *s)
 
 static bool is_sound(const struct spec_expr *e, const struct spec_rev *r)
 {
-    if (memchr(r->commit, 0, sizeof(r->commit)) == NULL || memchr(r->tree, 0, sizeof(r->tree)) == NULL ||
+    if (memchr(r->commit, 0, sizeof(r->commit)) == NULL ||
+        memchr(r->tree, 0, sizeof(r->tree)) == NULL ||
         memchr(r->blob, 0, sizeof(r->blob)) == NULL) {
         return false;
     }
-    bool names = e->source.kind == SPEC_SOURCE_GIT ? is_hash(r->commit) && is_hash(r->tree) : r->commit[0] == '\0' && r->tree[0] == '\0';
+    bool names = e->source.kind == SPEC_SOURCE_GIT ? is_hash(r->commit) && is_hash(r->tree)
+                                                   : r->commit[0] == '\0' && r->tree[0] == '\0';
     return names && (r->blob[0] == '\0' || is_hex(r->blob, 64)) && r->size >= 0;
 }
 
-static int fail(const struct spec *spec, struct diag *diag, struct spec_pos pos, int code, const char *what, const char *text)
+static int fail(const struct spec *spec, struct diag *diag, struct spec_pos pos, int code,
+                const char *what, const char *text)
 {
-    return diag_error_at(diag, code, spec->file, pos.line, pos.column, "%s%s%s", what, what[0] != '\0' ? ": " : "", text);
+    return diag_error_at(diag, code, spec->file, pos.line, pos.column, "%s%s%s", what,
+                         what[0] != '\0' ? ": " : "", text);
 }
 
-int spec_set_revs(struct spec *spec, size_t index, const struct spec_rev *revs, size_t n, struct diag *diag)
+int spec_set_revs(struct spec *spec, size_t index, const struct spec_rev *revs, size_t n,
+                  struct diag *diag)
 {
     if (spec->resolved || index >= spec->expr_count) {
-        return diag_error(diag, ERR_STATE, "%s: no revision is to be looked up any more", spec->file);
+        return diag_error(diag, ERR_STATE, "%s: no revision is to be looked up any more",
+                          spec->file);
     }
     const struct spec_expr *e = &spec->exprs[index];
     const char *what = e->text != NULL ? e->text : e->source.path;
     if (n == 0) {
-        return fail(spec, diag, e->pos, ERR_INVAL, what, e->range ? "the range holds no commit" : "there is no such revision");
+        return fail(spec, diag, e->pos, ERR_INVAL, what,
+                    e->range ? "the range holds no commit" : "there is no such revision");
     }
     if (n > (e->range ? (size_t)SPEC_MAX_VARIANTS : 1)) {
-        return fail(spec, diag, e->pos, ERR_INVAL, what, e->range ? "the range holds more than 1024 commits" : "that is more than one revision");
+        return fail(spec, diag, e->pos, ERR_INVAL, what,
+                    e->range ? "the range holds more than 1024 commits"
+                             : "that is more than one revision");
     }
     struct spec_rev *copy = spec_alloc(spec, n, sizeof(*copy));
     for (size_t i = 0; copy != NULL && i < n; i++) {
         if (!is_sound(e, &revs[i])) {
-            return fail(spec, diag, e->pos, ERR_INVAL, what, "what was looked up is not a commit and its tree");
+            return fail(spec, diag, e->pos, ERR_INVAL, what,
+                        "what was looked up is not a commit and its tree");
         }
         copy[i] = revs[i];
         copy[i].subject = spec_copy(spec, revs[i].subject != NULL ? revs[i].subject : "");
@@ -177,7 +194,8 @@ int spec_set_revs(struct spec *spec, size_t index, const struct spec_rev *revs, 
     return 0;
 }
 
-int spec_find_expr(const struct spec *spec, size_t workload, const char *text, bool dirty, size_t *index)
+int spec_find_expr(const struct spec *spec, size_t workload, const char *text, bool dirty,
+                   size_t *index)
 {
     if (workload >= spec->workload_count) {
         return -ERR_NOTFOUND;
@@ -230,7 +248,8 @@ static void unfold(struct spec *spec, size_t draft, size_t commit, size_t at)
     if (d->variant.range) {
         const char *hash = spec->found[d->exprs[0]].revs[commit].commit;
         v->rev = hash;
-        v->name = mem_arena_printf(spec->arena, "%s%s%.*s", d->prefix, d->prefix[0] != '\0' ? "," : "", COMMIT_DIGITS, hash);
+        v->name = mem_arena_printf(spec->arena, "%s%s%.*s", d->prefix,
+                                   d->prefix[0] != '\0' ? "," : "", COMMIT_DIGITS, hash);
         spec->full = spec->full || v->name == NULL;
         v->name = v->name != NULL ? v->name : "";
     }
@@ -243,7 +262,8 @@ static void make_variants(struct spec_ctx *ctx)
     for (size_t i = 0; i < spec->draft_count; i++) {
         total += unfolds(spec, &spec->drafts[i]);
         if (total > SPEC_MAX_VARIANTS) {
-            spec_mistake(ctx, spec->drafts[i].variant.pos, ERR_LIMIT, "the ranges make more than %d variants", SPEC_MAX_VARIANTS);
+            spec_mistake(ctx, spec->drafts[i].variant.pos, ERR_LIMIT,
+                         "the ranges make more than %d variants", SPEC_MAX_VARIANTS);
             return;
         }
     }
@@ -264,7 +284,8 @@ static bool same_revs(const struct spec *spec, size_t a, size_t b)
     for (size_t w = 0; w < spec->workload_count; w++) {
         const struct spec_rev *x = spec->revs[a * spec->workload_count + w];
         const struct spec_rev *y = spec->revs[b * spec->workload_count + w];
-        if (x != y && (x == NULL || y == NULL || x->dirty != y->dirty || !str_eq(x->commit, y->commit))) {
+        if (x != y &&
+            (x == NULL || y == NULL || x->dirty != y->dirty || !str_eq(x->commit, y->commit))) {
             return false;
         }
     }
@@ -287,12 +308,16 @@ static void check_variants(struct spec_ctx *ctx)
         for (size_t k = 0; k < i; k++) {
             const struct spec_variant *other = &spec->variants[k];
             if (str_eq(v->name, other->name)) {
-                spec_mistake(ctx, v->pos, ERR_EXISTS, "the variant `%s` comes about twice; see line %u", v->name, other->pos.line);
+                spec_mistake(ctx, v->pos, ERR_EXISTS,
+                             "the variant `%s` comes about twice; see line %u", v->name,
+                             other->pos.line);
                 break;
             }
-            if (same_revs(spec, i, k) && spec_same_surroundings(v, other) && !same_drafts(spec, i, k)) {
-                spec_warning(ctx, v->pos, "the variants `%s` and `%s` do not differ: both are commit %.12s", other->name, v->name,
-                             spec->revs[i * spec->workload_count]->commit);
+            if (same_revs(spec, i, k) && spec_same_surroundings(v, other) &&
+                !same_drafts(spec, i, k)) {
+                spec_warning(ctx, v->pos,
+                             "the variants `%s` and `%s` do not differ: both are commit %.12s",
+                             other->name, v->name, spec->revs[i * spec->workload_count]->commit);
                 break;
             }
         }
@@ -359,11 +384,13 @@ static void add_compare(struct pairs *p, const struct spec_compare *c)
 static void make_pairs(struct spec_ctx *ctx)
 {
     struct spec *spec = ctx->spec;
-    struct pairs p = {.spec = spec, .seen = mem_xarray(spec->variant_count * spec->variant_count, sizeof(bool))};
+    struct pairs p = {.spec = spec,
+                      .seen = mem_xarray(spec->variant_count * spec->variant_count, sizeof(bool))};
     for (size_t i = 0; i < spec->compare_count; i++) {
         add_compare(&p, &spec->compares[i]);
         if (p.full) {
-            spec_mistake(ctx, spec->compares[i].pos, ERR_LIMIT, "compare: more than %d comparisons of variants", SPEC_MAX_PAIRS);
+            spec_mistake(ctx, spec->compares[i].pos, ERR_LIMIT,
+                         "compare: more than %d comparisons of variants", SPEC_MAX_PAIRS);
             break;
         }
     }
@@ -379,7 +406,8 @@ int spec_resolve(struct spec *spec, struct diag *diag)
     for (size_t i = 0; i < spec->expr_count; i++) {
         if (spec->found[i].count == 0) {
             const struct spec_expr *e = &spec->exprs[i];
-            spec_mistake(&ctx, e->pos, ERR_STATE, "`%s` was not looked up", spec_show(spec, e->text != NULL ? e->text : e->source.path));
+            spec_mistake(&ctx, e->pos, ERR_STATE, "`%s` was not looked up",
+                         spec_show(spec, e->text != NULL ? e->text : e->source.path));
         }
     }
     if (ctx.mistakes == 0) {

@@ -1,4 +1,5 @@
-/* spec_rev.c: revisions as they are written: REV, A..B, merge-base(A, B). Pure text: whether such a revision exists, git says later.
+/* spec_rev.c: revisions as they are written: REV, A..B, merge-base(A, B). Pure text: whether such a
+ * revision exists, git says later.
  *
  * What passes here may be handed to git as an argument: it is no option, no path and no refspec. */
 #include "proto/spec_int.h"
@@ -19,7 +20,8 @@ struct rev_reader {
 
 static void mistake(const struct rev_reader *r, const char *text, const char *why)
 {
-    spec_mistake(r->ctx, r->pos, ERR_INVAL, "%s: `%s`: %s", r->what, spec_show(r->ctx->spec, text), why);
+    spec_mistake(r->ctx, r->pos, ERR_INVAL, "%s: `%s`: %s", r->what, spec_show(r->ctx->spec, text),
+                 why);
 }
 
 static const char *piece(const struct rev_reader *r, const char *text, size_t n)
@@ -68,7 +70,8 @@ static bool read_end(const struct rev_reader *r, const char *text, struct spec_r
     return is_one_rev(r, out->a) && is_one_rev(r, out->b);
 }
 
-bool spec_read_rev(struct spec_ctx *ctx, const struct yaml_node *node, const char *what, bool range_allowed, struct spec_rev_text *out)
+bool spec_read_rev(struct spec_ctx *ctx, const struct yaml_node *node, const char *what,
+                   bool range_allowed, struct spec_rev_text *out)
 {
     *out = (struct spec_rev_text){.text = spec_read_clean(ctx, node, what, SPEC_TEXT_MAX)};
     if (out->text == NULL) {
@@ -84,7 +87,8 @@ bool spec_read_rev(struct spec_ctx *ctx, const struct yaml_node *node, const cha
         return false;
     }
     if (!range_allowed) {
-        mistake(&r, out->text, "a range of commits may only stand in `rev` of a variant or an axis");
+        mistake(&r, out->text,
+                "a range of commits may only stand in `rev` of a variant or an axis");
         return false;
     }
     if (dots == out->text || dots[2] == '\0' || strstr(dots + 2, "..") != NULL) {
@@ -92,5 +96,6 @@ bool spec_read_rev(struct spec_ctx *ctx, const struct yaml_node *node, const cha
         return false;
     }
     out->range = true;
-    return read_end(&r, piece(&r, out->text, (size_t)(dots - out->text)), &out->from) && read_end(&r, piece(&r, dots + 2, strlen(dots + 2)), &out->to);
+    return read_end(&r, piece(&r, out->text, (size_t)(dots - out->text)), &out->from) &&
+           read_end(&r, piece(&r, dots + 2, strlen(dots + 2)), &out->to);
 }

@@ -1,13 +1,16 @@
-/* spec_shell.c: commands of the sweep file, with each %{name} put in so that the shell sees its value as part of one word, whatever
- * the value holds.
+/* spec_shell.c: commands of the sweep file, with each %{name} put in so that the shell sees its
+ * value as part of one word, whatever the value holds.
  *
- * The rule: outside quotes the value is written within single quotes; within double quotes these are closed, the value is written
- * within single quotes, and they are opened again; within single quotes each ' of the value is written '\''. So the value is
- * never read by the shell that gets the command. (A second shell, as in `sh -c '... %{x}'`, reads it: hand it on as an argument.)
+ * The rule: outside quotes the value is written within single quotes; within double quotes these
+ * are closed, the value is written within single quotes, and they are opened again; within single
+ * quotes each ' of the value is written '\''. So the value is never read by the shell that gets the
+ * command. (A second shell, as in `sh -c '... %{x}'`, reads it: hand it on as an argument.)
  *
- * To know where a parameter stands, the command is followed through quotes, comments, ${...}, $(...), $((...)) and backquotes. Where that is
- * not certain, the parameter is refused, never guessed: directly after a backslash or an unquoted $; within ${...}, $((...)) or
- * backquotes; on the lines after the one with <<; after a `case` within $(...), whose patterns hold lone parentheses; after
+ * To know where a parameter stands, the command is followed through quotes, comments, ${...},
+ * $(...), $((...)) and backquotes. Where that is not certain, the parameter is refused, never
+ * guessed: directly after a backslash or an unquoted $; within ${...}, $((...)) or backquotes; on
+ * the lines after the one with <<; after a `case` within $(...), whose patterns hold lone
+ * parentheses; after
  * ${...} or $((...)) with quotes in it, and after $'...'. In a comment nothing is put in. */
 #include "proto/spec_int.h"
 
@@ -61,16 +64,20 @@ static bool at_word_start(const struct shell *s)
 static void refuse(struct shell *s, const char *why)
 {
     spec_mistake(s->ctx, s->pos, ERR_INVAL,
-                 "a parameter cannot be put %s; set a shell variable from it before (`x=%%{name}`) and use \"$x\" there", why);
+                 "a parameter cannot be put %s; set a shell variable from it before (`x=%%{name}`) "
+                 "and use \"$x\" there",
+                 why);
     s->fine = false;
 }
 
-/* The parameter at p, put into single quotes (`inside` false) or into text that is within them already. */
+/* The parameter at p, put into single quotes (`inside` false) or into text that is within them
+ * already. */
 static void put_param(struct shell *s, bool inside)
 {
     const char *end = strchr(s->p, '}');
     if (end == NULL) {
-        spec_mistake(s->ctx, s->pos, ERR_INVAL, "`%%{` without its `}`; a plain `%%{` is written `%%%%{`");
+        spec_mistake(s->ctx, s->pos, ERR_INVAL,
+                     "`%%{` without its `}`; a plain `%%{` is written `%%%%{`");
         s->fine = false;
         take(s, 2);
         return;
@@ -253,7 +260,8 @@ static void on_dollar(struct shell *s)
     }
 }
 
-/* A backslash and what it protects; the beginning of a parameter is left, which then sees the backslash and is refused. */
+/* A backslash and what it protects; the beginning of a parameter is left, which then sees the
+ * backslash and is refused. */
 static void on_backslash(struct shell *s)
 {
     take(s, s->p[1] != '\0' && s->p[1] != '%' ? 2 : 1);
@@ -312,7 +320,8 @@ static void on_other(struct shell *s)
     if (*s->p == '\n' && s->here_document) {
         s->lost = "on a line after a here-document begins";
     }
-    if (s->stack[s->depth] == PLACE_SUBST && at_word_start(s) && strncmp(s->p, "case", 4) == 0 && !is_word_char(s->p[4])) {
+    if (s->stack[s->depth] == PLACE_SUBST && at_word_start(s) && strncmp(s->p, "case", 4) == 0 &&
+        !is_word_char(s->p[4])) {
         s->lost = "behind a `case` within $(...)";
     }
     take(s, 1);
@@ -383,7 +392,8 @@ const char *spec_read_command(struct spec_ctx *ctx, const struct yaml_node *node
     }
     size_t n = strlen(node->text);
     if (n > SPEC_MAX_COMMAND) {
-        spec_mistake(ctx, pos, ERR_LIMIT, "%s: the command is longer than %d bytes", what, SPEC_MAX_COMMAND);
+        spec_mistake(ctx, pos, ERR_LIMIT, "%s: the command is longer than %d bytes", what,
+                     SPEC_MAX_COMMAND);
         return NULL;
     }
     if (strspn(node->text, " \t\r\n") == n) {
@@ -392,11 +402,14 @@ const char *spec_read_command(struct spec_ctx *ctx, const struct yaml_node *node
     }
     struct buf out;
     buf_init(&out, SPEC_MAX_COMMAND);
-    struct shell s = {.ctx = ctx, .pos = pos, .start = node->text, .p = node->text, .out = &out, .fine = true};
+    struct shell s = {
+        .ctx = ctx, .pos = pos, .start = node->text, .p = node->text, .out = &out, .fine = true};
     walk(&s);
     const char *copy = NULL;
     if (s.fine && out.err < 0) {
-        spec_mistake(ctx, pos, ERR_LIMIT, "%s: the command with its parameters is longer than %d bytes", what, SPEC_MAX_COMMAND);
+        spec_mistake(ctx, pos, ERR_LIMIT,
+                     "%s: the command with its parameters is longer than %d bytes", what,
+                     SPEC_MAX_COMMAND);
     } else if (s.fine) {
         copy = spec_copy(ctx->spec, buf_str(&out));
     }

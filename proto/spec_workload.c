@@ -34,13 +34,15 @@ static const char *read_path(struct spec_ctx *ctx, const struct yaml_node *node,
         why = "git's remote helpers (NAME::...) are not used";
     }
     if (why != NULL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s`: %s", what, spec_show(ctx->spec, path), why);
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "%s: `%s`: %s", what,
+                     spec_show(ctx->spec, path), why);
         return NULL;
     }
     return path;
 }
 
-static void read_git(struct spec_ctx *ctx, const struct yaml_node *map, struct spec_source *out, struct spec_rev_text *own)
+static void read_git(struct spec_ctx *ctx, const struct yaml_node *map, struct spec_source *out,
+                     struct spec_rev_text *own)
 {
     const struct yaml_node *rev = yaml_get(map, "rev");
     const struct yaml_node *dirty = yaml_get(map, "dirty");
@@ -54,14 +56,17 @@ static void read_git(struct spec_ctx *ctx, const struct yaml_node *map, struct s
     }
     if (!out->local) {
         spec_mistake(ctx, spec_pos_of(dirty), ERR_INVAL,
-                     "source.dirty: only a work tree where this command runs has uncommitted changes: `git: .` or a relative path");
+                     "source.dirty: only a work tree where this command runs has uncommitted "
+                     "changes: `git: .` or a relative path");
     }
     if (rev != NULL) {
-        spec_mistake(ctx, spec_pos_of(dirty), ERR_INVAL, "source.dirty: the work tree cannot also be at a `rev`");
+        spec_mistake(ctx, spec_pos_of(dirty), ERR_INVAL,
+                     "source.dirty: the work tree cannot also be at a `rev`");
     }
 }
 
-static void read_source(struct spec_ctx *ctx, const struct yaml_node *node, struct spec_source *out, struct spec_rev_text *own)
+static void read_source(struct spec_ctx *ctx, const struct yaml_node *node, struct spec_source *out,
+                        struct spec_rev_text *own)
 {
     static const char *const keys[] = {"git", "dir", "archive", "host_dir", "rev", "dirty"};
     const struct yaml_node *found = NULL;
@@ -75,14 +80,16 @@ static void read_source(struct spec_ctx *ctx, const struct yaml_node *node, stru
             continue;
         }
         if (found != NULL) {
-            spec_mistake(ctx, spec_pos_of(value), ERR_INVAL, "source: only one of git, dir, archive, host_dir");
+            spec_mistake(ctx, spec_pos_of(value), ERR_INVAL,
+                         "source: only one of git, dir, archive, host_dir");
             return;
         }
         found = value;
         out->kind = (enum spec_source_kind)kind;
     }
     if (found == NULL) {
-        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL, "source: one of git, dir, archive, host_dir is needed");
+        spec_mistake(ctx, spec_pos_of(node), ERR_INVAL,
+                     "source: one of git, dir, archive, host_dir is needed");
         return;
     }
     out->path = read_path(ctx, found, keys[out->kind]);
@@ -98,7 +105,8 @@ static void read_source(struct spec_ctx *ctx, const struct yaml_node *node, stru
     for (size_t i = 0; i < ARRAY_LEN(git_only); i++) {
         const struct yaml_node *value = yaml_get(node, git_only[i]);
         if (value != NULL) {
-            spec_mistake(ctx, spec_pos_of(value), ERR_INVAL, "source.%s: only a git source has it", git_only[i]);
+            spec_mistake(ctx, spec_pos_of(value), ERR_INVAL, "source.%s: only a git source has it",
+                         git_only[i]);
         }
     }
     out->local = out->kind != SPEC_SOURCE_HOST_DIR;
@@ -107,12 +115,17 @@ static void read_source(struct spec_ctx *ctx, const struct yaml_node *node, stru
     }
 }
 
-static void read_commands(struct spec_ctx *ctx, const struct yaml_node *node, struct spec_workload *w)
+static void read_commands(struct spec_ctx *ctx, const struct yaml_node *node,
+                          struct spec_workload *w)
 {
     struct {
         const char *key;
         const char **to;
-    } const commands[] = {{"setup", &w->setup}, {"reset", &w->reset}, {"run", &w->run}, {"check", &w->check}, {"fingerprint", &w->fingerprint}};
+    } const commands[] = {{"setup", &w->setup},
+                          {"reset", &w->reset},
+                          {"run", &w->run},
+                          {"check", &w->check},
+                          {"fingerprint", &w->fingerprint}};
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const struct yaml_node *value = yaml_get(node, commands[i].key);
         if (value != NULL) {
@@ -127,9 +140,11 @@ static void read_commands(struct spec_ctx *ctx, const struct yaml_node *node, st
     }
 }
 
-static void read_workload(struct spec_ctx *ctx, const struct yaml_node *node, bool single, struct spec_workload *w)
+static void read_workload(struct spec_ctx *ctx, const struct yaml_node *node, bool single,
+                          struct spec_workload *w)
 {
-    static const char *const keys[] = {"name", "source", "setup", "reset", "run", "check", "fingerprint", "timeout"};
+    static const char *const keys[] = {"name", "source", "setup",       "reset",
+                                       "run",  "check",  "fingerprint", "timeout"};
     struct spec_settings settings;
     spec_settings_defaults(&settings);
     w->pos = spec_pos_of(node);
@@ -168,7 +183,8 @@ static void check_names(struct spec_ctx *ctx)
         for (size_t k = 0; k < i; k++) {
             const struct spec_workload *w = &spec->workloads[i];
             if (w->name != NULL && str_eq(w->name, spec->workloads[k].name)) {
-                spec_mistake(ctx, w->pos, ERR_EXISTS, "the workload `%s` was given before, in line %u", w->name,
+                spec_mistake(ctx, w->pos, ERR_EXISTS,
+                             "the workload `%s` was given before, in line %u", w->name,
                              spec->workloads[k].pos.line);
                 break;
             }
@@ -176,13 +192,15 @@ static void check_names(struct spec_ctx *ctx)
     }
 }
 
-void spec_read_workloads(struct spec_ctx *ctx, const struct yaml_node *many, const struct yaml_node *single)
+void spec_read_workloads(struct spec_ctx *ctx, const struct yaml_node *many,
+                         const struct yaml_node *single)
 {
     struct spec *spec = ctx->spec;
     const struct yaml_node *const *items = &single;
     size_t n = 1;
     if (many != NULL && single != NULL) {
-        spec_mistake(ctx, spec_pos_of(single), ERR_INVAL, "either `workloads` or `workload`, not both");
+        spec_mistake(ctx, spec_pos_of(single), ERR_INVAL,
+                     "either `workloads` or `workload`, not both");
         return;
     }
     if (many == NULL && single == NULL) {
@@ -223,7 +241,8 @@ static bool uses_variable(const char *text, const char *name)
             continue;
         }
         char next = word[n];
-        bool longer = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9') || next == '_';
+        bool longer = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
+                      (next >= '0' && next <= '9') || next == '_';
         if (!longer) {
             return true;
         }
@@ -233,7 +252,8 @@ static bool uses_variable(const char *text, const char *name)
 
 static bool has_several_points(const struct spec_settings *s)
 {
-    return s->job_count > 1 || (s->job_count == 1 && s->jobs[0].kind == JOBS_ITEM_RANGE && s->jobs[0].first < s->jobs[0].last);
+    return s->job_count > 1 || (s->job_count == 1 && s->jobs[0].kind == JOBS_ITEM_RANGE &&
+                                s->jobs[0].first < s->jobs[0].last);
 }
 
 void spec_warn_jobs(struct spec_ctx *ctx)
@@ -247,7 +267,8 @@ void spec_warn_jobs(struct spec_ctx *ctx)
         const struct spec_workload *w = &spec->workloads[i];
         if (w->run != NULL && !uses_variable(w->run, "JOBS") && !uses_variable(w->run, "JFLAG")) {
             spec_warning(ctx, w->run_pos,
-                         "run: neither $JOBS nor $JFLAG occurs in it, though `jobs` asks for more than one job count");
+                         "run: neither $JOBS nor $JFLAG occurs in it, though `jobs` asks for more "
+                         "than one job count");
         }
     }
 }
@@ -264,7 +285,8 @@ void spec_read_system(struct spec_ctx *ctx, const struct yaml_node *node)
     struct {
         const char *key;
         const char **to;
-    } const commands[] = {{"install", &system->install}, {"boot", &system->boot}, {"build", &system->build}};
+    } const commands[] = {
+        {"install", &system->install}, {"boot", &system->boot}, {"build", &system->build}};
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const struct yaml_node *value = yaml_get(node, commands[i].key);
         if (value != NULL) {

@@ -1,4 +1,5 @@
-/* fuzz_jobs.c: any text as job-count expressions: what is read makes points in order and within limits; what is not has a reason. */
+/* fuzz_jobs.c: any text as job-count expressions: what is read makes points in order and within
+ * limits; what is not has a reason. */
 #include "common/jobs.h"
 #include "common/str.h"
 
@@ -25,12 +26,15 @@ static void check_points(const int32_t *points, int count)
         char text[16];
         char flag[16];
         int32_t back = -7;
-        require(points[i] == JOBS_NONE || points[i] == JOBS_MAX || (points[i] >= 1 && points[i] <= JOBS_LIMIT));
-        require(jobs_from_text(jobs_text(text, sizeof(text), points[i]), &back) == 0 && back == points[i]);
+        require(points[i] == JOBS_NONE || points[i] == JOBS_MAX ||
+                (points[i] >= 1 && points[i] <= JOBS_LIMIT));
+        require(jobs_from_text(jobs_text(text, sizeof(text), points[i]), &back) == 0 &&
+                back == points[i]);
         (void)jobs_flag(flag, sizeof(flag), points[i]);
         require((flag[0] == '\0') == (points[i] == JOBS_NONE));
         if (i > 0) {
-            require(points[i - 1] != JOBS_MAX && (points[i] == JOBS_MAX || points[i] > points[i - 1]));
+            require(points[i - 1] != JOBS_MAX &&
+                    (points[i] == JOBS_MAX || points[i] > points[i - 1]));
         }
     }
 }

@@ -1,5 +1,5 @@
-/* fuzz_spec.c: any bytes as a sweep file: a refusal says why and where; what is read keeps its promises, resolves, and prints settings
- * that are read back as the same. */
+/* fuzz_spec.c: any bytes as a sweep file: a refusal says why and where; what is read keeps its
+ * promises, resolves, and prints settings that are read back as the same. */
 #include "common/buf.h"
 #include "common/diag.h"
 #include "common/err.h"
@@ -30,8 +30,10 @@ static void check_records(const struct spec *spec)
     const struct spec_workload *w = spec_workloads(spec, &workloads);
     require(workloads >= 1 && workloads <= SPEC_MAX_WORKLOADS);
     for (size_t i = 0; i < workloads; i++) {
-        require(w[i].index == i && str_is_name(w[i].name) && w[i].run != NULL && strlen(w[i].run) <= SPEC_MAX_COMMAND);
-        require(w[i].source.path != NULL && (w[i].source.rev != NULL) == (w[i].source.kind == SPEC_SOURCE_GIT));
+        require(w[i].index == i && str_is_name(w[i].name) && w[i].run != NULL &&
+                strlen(w[i].run) <= SPEC_MAX_COMMAND);
+        require(w[i].source.path != NULL &&
+                (w[i].source.rev != NULL) == (w[i].source.kind == SPEC_SOURCE_GIT));
     }
     const struct spec_host *h = spec_hosts(spec, &n);
     for (size_t i = 0; i < n; i++) {
@@ -75,7 +77,8 @@ static void check_resolved(struct spec *spec)
     for (size_t i = 0; i < variants; i++) {
         require(v[i].index == i && !v[i].range && str_is_name(v[i].name));
         for (size_t k = 0; k < workloads; k++) {
-            bool looked_up = w[k].source.kind != SPEC_SOURCE_HOST_DIR && w[k].source.kind != SPEC_SOURCE_NONE;
+            bool looked_up =
+                w[k].source.kind != SPEC_SOURCE_HOST_DIR && w[k].source.kind != SPEC_SOURCE_NONE;
             require((spec_rev_of(spec, i, k) != NULL) == looked_up);
         }
     }
@@ -115,7 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static const struct spec_set set = {"opt", "it's \"$x\" `y` \\"};
     struct diag *diag = diag_new(64);
     struct spec *spec = NULL;
-    int rc = spec_parse("fuzz", data, n, n > 0 && data[0] == 's' ? &set : NULL, n > 0 && data[0] == 's' ? 1 : 0, &spec, diag);
+    int rc = spec_parse("fuzz", data, n, n > 0 && data[0] == 's' ? &set : NULL,
+                        n > 0 && data[0] == 's' ? 1 : 0, &spec, diag);
     require((rc < 0) == (spec == NULL) && (rc < 0) == (diag_errors(diag) > 0));
     if (spec != NULL) {
         check_records(spec);

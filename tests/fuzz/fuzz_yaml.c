@@ -1,4 +1,5 @@
-/* fuzz_yaml.c: any bytes as a YAML document: either one located message and no tree, or a tree within its limits. */
+/* fuzz_yaml.c: any bytes as a YAML document: either one located message and no tree, or a tree
+ * within its limits. */
 #include "common/diag.h"
 #include "common/str.h"
 #include "common/yaml.h"
@@ -41,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct diag *diag = diag_new(8);
     struct yaml_doc *doc = yaml_parse("fuzz", data, n, diag);
     if (doc == NULL) {
-        require(diag_count(diag) == 1 && diag_get(diag, 0)->line >= 1 && diag_get(diag, 0)->column >= 1);
+        require(diag_count(diag) == 1 && diag_get(diag, 0)->line >= 1 &&
+                diag_get(diag, 0)->column >= 1);
     } else {
         require(diag_count(diag) == 0 && check(yaml_root(doc), 0) <= 100000);
     }

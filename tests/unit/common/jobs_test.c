@@ -17,11 +17,16 @@ struct accepted {
 Test(jobs, accepts_the_language)
 {
     static const struct accepted table[] = {
-        {"none", JOBS_ITEM_NONE, 0, 0, 0, 0},       {"max", JOBS_ITEM_MAX, 0, 0, 0, 0},
-        {"1", JOBS_ITEM_RANGE, 1, 1, 1, 0},         {"4096", JOBS_ITEM_RANGE, 4096, 4096, 1, 0},
-        {"1..20", JOBS_ITEM_RANGE, 1, 20, 1, 0},    {"2..16/2", JOBS_ITEM_RANGE, 2, 16, 2, 0},
-        {"3..3", JOBS_ITEM_RANGE, 3, 3, 1, 0},      {"1..4096/4096", JOBS_ITEM_RANGE, 1, 4096, 4096, 0},
-        {"50%", JOBS_ITEM_SHARE, 0, 0, 0, 500000},  {"12.5%", JOBS_ITEM_SHARE, 0, 0, 0, 125000},
+        {"none", JOBS_ITEM_NONE, 0, 0, 0, 0},
+        {"max", JOBS_ITEM_MAX, 0, 0, 0, 0},
+        {"1", JOBS_ITEM_RANGE, 1, 1, 1, 0},
+        {"4096", JOBS_ITEM_RANGE, 4096, 4096, 1, 0},
+        {"1..20", JOBS_ITEM_RANGE, 1, 20, 1, 0},
+        {"2..16/2", JOBS_ITEM_RANGE, 2, 16, 2, 0},
+        {"3..3", JOBS_ITEM_RANGE, 3, 3, 1, 0},
+        {"1..4096/4096", JOBS_ITEM_RANGE, 1, 4096, 4096, 0},
+        {"50%", JOBS_ITEM_SHARE, 0, 0, 0, 500000},
+        {"12.5%", JOBS_ITEM_SHARE, 0, 0, 0, 125000},
         {"1000%", JOBS_ITEM_SHARE, 0, 0, 0, 10000000},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -29,7 +34,9 @@ Test(jobs, accepts_the_language)
         const char *why = NULL;
         cr_assert(jobs_parse(table[i].text, &item, &why) == 0, "%s: %s", table[i].text, why);
         cr_expect((int)item.kind == table[i].kind, "%s", table[i].text);
-        cr_expect(item.first == table[i].first && item.last == table[i].last && item.step == table[i].step, "%s", table[i].text);
+        cr_expect(item.first == table[i].first && item.last == table[i].last &&
+                      item.step == table[i].step,
+                  "%s", table[i].text);
         cr_expect(item.share_ppm == table[i].ppm, "%s", table[i].text);
     }
 }
@@ -40,13 +47,41 @@ Test(jobs, refuses_the_rest)
         const char *text;
         int code;
     } table[] = {
-        {"0", ERR_RANGE},          {"-3", ERR_RANGE},      {"1..", ERR_INVAL},       {"..4", ERR_INVAL},      {"..", ERR_INVAL},
-        {"5..1", ERR_INVAL},       {"1..1000000", ERR_RANGE}, {"08", ERR_INVAL},     {"1e3", ERR_INVAL},      {"+2", ERR_INVAL},
-        {"", ERR_INVAL},           {" 4", ERR_INVAL},      {"4 ", ERR_INVAL},        {"4097", ERR_RANGE},     {"65536", ERR_RANGE},
-        {"4294967298", ERR_RANGE}, {"18446744073709551618", ERR_RANGE}, {"2.0", ERR_INVAL}, {"4x", ERR_INVAL}, {"None", ERR_INVAL},
-        {"0..4", ERR_RANGE},       {"1..0", ERR_RANGE},    {"1..08", ERR_INVAL},     {"2..16/", ERR_INVAL},   {"2..16/0", ERR_RANGE},
-        {"2..16/4097", ERR_RANGE}, {"1...4", ERR_INVAL},   {"0%", ERR_RANGE},        {"-5%", ERR_INVAL},      {"%", ERR_INVAL},
-        {"1000.5%", ERR_RANGE},    {"5%%", ERR_INVAL},     {"50% ", ERR_INVAL},      {"0x10", ERR_INVAL},     {"ncpu", ERR_INVAL},
+        {"0", ERR_RANGE},
+        {"-3", ERR_RANGE},
+        {"1..", ERR_INVAL},
+        {"..4", ERR_INVAL},
+        {"..", ERR_INVAL},
+        {"5..1", ERR_INVAL},
+        {"1..1000000", ERR_RANGE},
+        {"08", ERR_INVAL},
+        {"1e3", ERR_INVAL},
+        {"+2", ERR_INVAL},
+        {"", ERR_INVAL},
+        {" 4", ERR_INVAL},
+        {"4 ", ERR_INVAL},
+        {"4097", ERR_RANGE},
+        {"65536", ERR_RANGE},
+        {"4294967298", ERR_RANGE},
+        {"18446744073709551618", ERR_RANGE},
+        {"2.0", ERR_INVAL},
+        {"4x", ERR_INVAL},
+        {"None", ERR_INVAL},
+        {"0..4", ERR_RANGE},
+        {"1..0", ERR_RANGE},
+        {"1..08", ERR_INVAL},
+        {"2..16/", ERR_INVAL},
+        {"2..16/0", ERR_RANGE},
+        {"2..16/4097", ERR_RANGE},
+        {"1...4", ERR_INVAL},
+        {"0%", ERR_RANGE},
+        {"-5%", ERR_INVAL},
+        {"%", ERR_INVAL},
+        {"1000.5%", ERR_RANGE},
+        {"5%%", ERR_INVAL},
+        {"50% ", ERR_INVAL},
+        {"0x10", ERR_INVAL},
+        {"ncpu", ERR_INVAL},
         {"1111111111111111111111111111111111111111111111111111111111111111111111", ERR_INVAL},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -105,9 +140,11 @@ Test(jobs, makes_the_points_of_a_host)
         for (int k = 0; k < n; k++) {
             char one[16];
             size_t len = strlen(text);
-            snprintf(text + len, sizeof(text) - len, "%s%s", k == 0 ? "" : " ", jobs_text(one, sizeof(one), points[k]));
+            snprintf(text + len, sizeof(text) - len, "%s%s", k == 0 ? "" : " ",
+                     jobs_text(one, sizeof(one), points[k]));
         }
-        cr_expect_str_eq(text, table[i].points, "%s on %lld: %s", table[i].words, (long long)table[i].cpus_milli, text);
+        cr_expect_str_eq(text, table[i].points, "%s on %lld: %s", table[i].words,
+                         (long long)table[i].cpus_milli, text);
     }
 }
 
@@ -127,7 +164,10 @@ Test(jobs, texts_and_flags)
         int32_t jobs;
         const char *text;
         const char *flag;
-    } table[] = {{JOBS_NONE, "none", ""}, {JOBS_MAX, "max", "-j"}, {1, "1", "-j1"}, {4096, "4096", "-j4096"}};
+    } table[] = {{JOBS_NONE, "none", ""},
+                 {JOBS_MAX, "max", "-j"},
+                 {1, "1", "-j1"},
+                 {4096, "4096", "-j4096"}};
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         char dst[16];
         int32_t back = 77;

@@ -15,7 +15,8 @@ static json_t *parse(const char *text, struct diag *diag)
 
 Test(json, prints_what_it_read_in_the_order_given)
 {
-    static const char text[] = "{\"z\":1,\"a\":[true,null,\"\xc3\xa9\\n\"],\"m\":{\"b\":-2,\"a\":1.5}}";
+    static const char text[] =
+        "{\"z\":1,\"a\":[true,null,\"\xc3\xa9\\n\"],\"m\":{\"b\":-2,\"a\":1.5}}";
     struct diag *diag = diag_new(8);
     struct buf out = BUF_INIT;
     json_t *doc = parse(text, diag);
@@ -35,14 +36,16 @@ Test(json, says_where_a_mistake_is)
     static const struct {
         const char *text;
         unsigned line;
-    } table[] = {{"", 1}, {"{\n \"a\": 1,\n \"a\": 2}", 3}, {"{\n\"a\": tru}", 2}, {"[1] [2]", 1}, {"{\"a\": \"\\u0000\"}", 1}, {"[1,\n2", 2}};
+    } table[] = {{"", 1},        {"{\n \"a\": 1,\n \"a\": 2}", 3}, {"{\n\"a\": tru}", 2},
+                 {"[1] [2]", 1}, {"{\"a\": \"\\u0000\"}", 1},      {"[1,\n2", 2}};
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         struct diag *diag = diag_new(8);
         json_t *doc = parse(table[i].text, diag);
         cr_expect_null(doc, "%s was read", table[i].text);
         cr_assert(diag_count(diag) == 1, "%s", table[i].text);
         cr_expect_str_eq(diag_get(diag, 0)->file, "file.json");
-        cr_expect(diag_get(diag, 0)->line == table[i].line, "%s: line %u", table[i].text, diag_get(diag, 0)->line);
+        cr_expect(diag_get(diag, 0)->line == table[i].line, "%s: line %u", table[i].text,
+                  diag_get(diag, 0)->line);
         cr_expect(diag_get(diag, 0)->column >= 1);
         json_decref(doc);
         diag_free(&diag);

@@ -70,7 +70,8 @@ Test(yaml, gives_the_tree_with_places)
 Test(yaml, scalars_stay_text)
 {
     static const char text[] = "[0123, 1e3, ~, null, true, 2001-01-01, 0x1F, \"\"]";
-    static const char *const words[] = {"0123", "1e3", "~", "null", "true", "2001-01-01", "0x1F", ""};
+    static const char *const words[] = {"0123", "1e3",        "~",    "null",
+                                        "true", "2001-01-01", "0x1F", ""};
     struct diag *diag = diag_new(8);
     struct yaml_doc *doc = yaml_parse("f", text, strlen(text), diag);
     cr_assert_not_null(doc);
@@ -113,7 +114,8 @@ Test(yaml, refuses_with_one_place)
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         char text[512];
         refusal(table[i].text, strlen(table[i].text), text, sizeof(text));
-        cr_expect(strncmp(text, table[i].starts, strlen(table[i].starts)) == 0, "`%s` gave `%s`", table[i].text, text);
+        cr_expect(strncmp(text, table[i].starts, strlen(table[i].starts)) == 0, "`%s` gave `%s`",
+                  table[i].text, text);
     }
 }
 
@@ -129,14 +131,17 @@ Test(yaml, refuses_nul_and_bad_utf8_with_their_place)
         {"a: 1\r\nb: \xff\n", 10, "2:4: the file is not UTF-8"},
         {"a: \xc3\xa9\xc3", 6, "1:5: the file is not UTF-8"},
         {"a: \xed\xa0\x80", 6, "1:4: the file is not UTF-8"},
-        {"\xff\xfe""a\0", 4, "1:1: the file is not UTF-8"},
+        {"\xff\xfe"
+         "a\0",
+         4, "1:1: the file is not UTF-8"},
         {"a\rb\r\0", 5, "3:1: a NUL byte is not allowed"},
         {"a: \xff\0", 5, "1:4: the file is not UTF-8"},
         {"a: \0\xff", 5, "1:4: a NUL byte is not allowed"},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         char text[512];
-        cr_expect_str_eq(refusal(table[i].text, table[i].n, text, sizeof(text)), table[i].message, "row %zu: %s", i, text);
+        cr_expect_str_eq(refusal(table[i].text, table[i].n, text, sizeof(text)), table[i].message,
+                         "row %zu: %s", i, text);
     }
 }
 
@@ -155,7 +160,8 @@ Test(yaml, holds_its_limits)
     for (int i = 0; i < 33; i++) {
         buf_add_char(&b, '[');
     }
-    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)), "1:33: lists and maps are nested more than 32 deep");
+    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)),
+                     "1:33: lists and maps are nested more than 32 deep");
 
     buf_reset(&b);
     for (int i = 0; i < 99999; i++) {
@@ -163,7 +169,8 @@ Test(yaml, holds_its_limits)
     }
     cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)), "");
     buf_add_str(&b, "- a\n");
-    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)), "100000:3: more than 100000 values");
+    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)),
+                     "100000:3: more than 100000 values");
 
     buf_reset(&b);
     buf_add_str(&b, "a: ");
@@ -172,14 +179,18 @@ Test(yaml, holds_its_limits)
     }
     cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)), "");
     buf_add_char(&b, 'x');
-    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)), "1:1: the file is larger than 1 MiB (1048577 bytes)");
+    cr_expect_str_eq(refusal(b.data, b.len, text, sizeof(text)),
+                     "1:1: the file is larger than 1 MiB (1048577 bytes)");
     buf_fini(&b);
 }
 
 Test(yaml, a_byte_order_mark_is_read)
 {
     char text[512];
-    cr_expect_str_eq(refusal("\xef\xbb\xbf""a: 1\n", 8, text, sizeof(text)), "");
+    cr_expect_str_eq(refusal("\xef\xbb\xbf"
+                             "a: 1\n",
+                             8, text, sizeof(text)),
+                     "");
 }
 
 Test(yaml, works_without_a_list_of_messages)

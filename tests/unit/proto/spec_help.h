@@ -1,4 +1,5 @@
-/* spec_help.h: what the tests of the sweep file share: reading a text and the messages that came of it. */
+/* spec_help.h: what the tests of the sweep file share: reading a text and the messages that came of
+ * it. */
 #ifndef MAKESPAN_TESTS_UNIT_PROTO_SPEC_HELP_H
 #define MAKESPAN_TESTS_UNIT_PROTO_SPEC_HELP_H
 
@@ -16,8 +17,10 @@ static inline struct spec *help_read(const char *text, struct buf *messages)
     struct diag *diag = diag_new(256);
     struct spec *spec = NULL;
     int rc = spec_parse("s.yaml", text, strlen(text), NULL, 0, &spec, diag);
-    cr_assert((rc == 0) == (spec != NULL), "code %d and a spec that is %s there", rc, spec != NULL ? "" : "not");
-    cr_assert((rc == 0) == (diag_errors(diag) == 0), "code %d and %zu errors", rc, diag_errors(diag));
+    cr_assert((rc == 0) == (spec != NULL), "code %d and a spec that is %s there", rc,
+              spec != NULL ? "" : "not");
+    cr_assert((rc == 0) == (diag_errors(diag) == 0), "code %d and %zu errors", rc,
+              diag_errors(diag));
     if (messages != NULL) {
         buf_reset(messages);
         diag_print(diag, messages);
@@ -39,16 +42,18 @@ static inline const char *help_sweep(char *dst, size_t room, const char *lines)
 }
 
 /* The messages that a text gives, exactly. */
-#define HELP_EXPECT_MESSAGES(text, expected)                                                                                  \
-    do {                                                                                                                      \
-        struct buf help_messages = BUF_INIT;                                                                                  \
-        struct spec *help_spec = help_read(text, &help_messages);                                                             \
-        cr_expect_str_eq(buf_str(&help_messages), expected, "for\n%s\ngot\n%s\nnot\n%s", text, buf_str(&help_messages), expected); \
-        spec_free(&help_spec);                                                                                                \
-        buf_fini(&help_messages);                                                                                             \
+#define HELP_EXPECT_MESSAGES(text, expected)                                                       \
+    do {                                                                                           \
+        struct buf help_messages = BUF_INIT;                                                       \
+        struct spec *help_spec = help_read(text, &help_messages);                                  \
+        cr_expect_str_eq(buf_str(&help_messages), expected, "for\n%s\ngot\n%s\nnot\n%s", text,     \
+                         buf_str(&help_messages), expected);                                       \
+        spec_free(&help_spec);                                                                     \
+        buf_fini(&help_messages);                                                                  \
     } while (0)
 
-/* Sets a made-up revision for every expression and resolves. `commits` is how many each range holds. */
+/* Sets a made-up revision for every expression and resolves. `commits` is how many each range
+ * holds. */
 static inline int help_resolve(struct spec *spec, size_t commits, struct buf *messages)
 {
     size_t n = 0;
@@ -60,7 +65,8 @@ static inline int help_resolve(struct spec *spec, size_t commits, struct buf *me
         for (size_t k = 0; k < count; k++) {
             revs[k] = (struct spec_rev){.size = 10, .subject = "subject"};
             if (exprs[i].source.kind == SPEC_SOURCE_GIT) {
-                snprintf(revs[k].commit, sizeof(revs[k].commit), "%04zx%036zx", i * 2048 + k, (size_t)0);
+                snprintf(revs[k].commit, sizeof(revs[k].commit), "%04zx%036zx", i * 2048 + k,
+                         (size_t)0);
                 snprintf(revs[k].tree, sizeof(revs[k].tree), "%040zx", i);
             }
             snprintf(revs[k].blob, sizeof(revs[k].blob), "%064zx", i);

@@ -1,5 +1,5 @@
-/* spec_manual_test.c: the manual page and the reader agree: its examples are read, and every setting has its paragraph. Runs in the
- * tree's root. */
+/* spec_manual_test.c: the manual page and the reader agree: its examples are read, and every
+ * setting has its paragraph. Runs in the tree's root. */
 #include "proto/spec.h"
 
 #include "proto/spec_int.h"
@@ -42,10 +42,13 @@ Test(spec_manual, its_examples_are_sweeps_without_a_warning)
 
 Test(spec_manual, has_a_paragraph_for_every_key)
 {
-    static const char *const others[] = {"sweep", "params", "workloads", "workload", "system", "variants", "axes", "base", "compare", "hosts", "per",
-                                         "source", "setup", "reset", "run", "check", "fingerprint", "git", "dir", "archive", "host_dir", "rev", "dirty",
-                                         "name", "kernel", "env", "storage", "install", "boot", "expect", "build", "build_on",
-                                         "warmup", "until", "policy", "looks", "budget"};
+    static const char *const others[] = {
+        "sweep", "params",  "workloads",   "workload", "system", "variants", "axes",
+        "base",  "compare", "hosts",       "per",      "source", "setup",    "reset",
+        "run",   "check",   "fingerprint", "git",      "dir",    "archive",  "host_dir",
+        "rev",   "dirty",   "name",        "kernel",   "env",    "storage",  "install",
+        "boot",  "expect",  "build",       "build_on", "warmup", "until",    "policy",
+        "looks", "budget"};
     struct buf page = BUF_INIT;
     read_page(&page);
     for (size_t i = 0; spec_setting_word(i) != NULL || i < ARRAY_LEN(others); i++) {

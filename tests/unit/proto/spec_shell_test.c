@@ -1,5 +1,5 @@
-/* spec_shell_test.c: parameters in commands and `env`: what is put where, what is refused, and, with a real shell, that no value
- * gets out of its word. */
+/* spec_shell_test.c: parameters in commands and `env`: what is put where, what is refused, and,
+ * with a real shell, that no value gets out of its word. */
 #include "proto/spec.h"
 
 #include "common/buf.h"
@@ -30,7 +30,8 @@ static void add_yaml(struct buf *out, const char *text)
 }
 
 /* The `run` command with the parameter x set; NULL with the messages when it is refused. */
-static struct spec *with_run(const char *run, const char *value, const char **command, struct buf *messages)
+static struct spec *with_run(const char *run, const char *value, const char **command,
+                             struct buf *messages)
 {
     struct buf text = BUF_INIT;
     buf_add_str(&text, "sweep: s\nparams: {x: old, long-name: other}\nworkload:\n  run: ");
@@ -102,7 +103,8 @@ Test(spec_shell, refuses_where_it_cannot_be_sure)
         const char *run;
         const char *message;
     } table[] = {
-        {"a \\%{x}", "a parameter cannot be put directly after a backslash; set a shell variable from it before (`x=%{name}`) and use \"$x\" there"},
+        {"a \\%{x}", "a parameter cannot be put directly after a backslash; set a shell variable "
+                     "from it before (`x=%{name}`) and use \"$x\" there"},
         {"a \"\\%{x}\"", "directly after a backslash"},
         {"a $%{x}", "directly after a $"},
         {"a ${%{x}}", "within ${...}"},
@@ -129,13 +131,15 @@ Test(spec_shell, refuses_where_it_cannot_be_sure)
         struct spec *spec = with_run(table[i].run, "v", &command, &messages);
         cr_expect_null(spec, "`%s` gave `%s`", table[i].run, command);
         cr_expect(strncmp(buf_str(&messages), "s.yaml:4:8: ", 12) == 0, "%s", buf_str(&messages));
-        cr_expect_not_null(strstr(buf_str(&messages), table[i].message), "`%s`: %s", table[i].run, buf_str(&messages));
+        cr_expect_not_null(strstr(buf_str(&messages), table[i].message), "`%s`: %s", table[i].run,
+                           buf_str(&messages));
         spec_free(&spec);
         buf_fini(&messages);
     }
 }
 
-/* Runs a command with /bin/sh in a folder, nothing on its standard input; its output, at most room - 1 bytes, in dst. */
+/* Runs a command with /bin/sh in a folder, nothing on its standard input; its output, at most room
+ * - 1 bytes, in dst. */
 static int run_shell(const char *folder, const char *command, char *dst, size_t room)
 {
     int fds[2];
@@ -143,8 +147,8 @@ static int run_shell(const char *folder, const char *command, char *dst, size_t 
     pid_t pid = fork();
     cr_assert(pid >= 0);
     if (pid == 0) {
-        if (chdir(folder) == 0 && dup2(fds[1], 1) == 1 && freopen("/dev/null", "r", stdin) != NULL &&
-            freopen("/dev/null", "w", stderr) != NULL) {
+        if (chdir(folder) == 0 && dup2(fds[1], 1) == 1 &&
+            freopen("/dev/null", "r", stdin) != NULL && freopen("/dev/null", "w", stderr) != NULL) {
             close(fds[0]);
             close(fds[1]);
             execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -155,7 +159,8 @@ static int run_shell(const char *folder, const char *command, char *dst, size_t 
     size_t len = 0;
     for (;;) {
         char extra[256];
-        ssize_t n = len + 1 < room ? read(fds[0], dst + len, room - 1 - len) : read(fds[0], extra, sizeof(extra));
+        ssize_t n = len + 1 < room ? read(fds[0], dst + len, room - 1 - len)
+                                   : read(fds[0], extra, sizeof(extra));
         if (n <= 0) {
             break;
         }
@@ -229,7 +234,8 @@ Test(spec_shell, a_hostile_value_stays_one_word_in_a_real_shell)
             snprintf(expected, sizeof(expected), "<%s>", hostile[v]);
             int rc = run_shell(folder, command, output, sizeof(output));
             cr_expect(rc == 0, "%s: exit %d", command, rc);
-            cr_expect_str_eq(output, expected, "`%s` printed `%s`, not `%s`", command, output, expected);
+            cr_expect_str_eq(output, expected, "`%s` printed `%s`, not `%s`", command, output,
+                             expected);
             spec_free(&spec);
             buf_fini(&messages);
         }
@@ -243,14 +249,55 @@ Test(spec_shell, a_hostile_value_stays_one_word_in_a_real_shell)
 
 Test(spec_shell, no_value_gets_out_of_random_commands)
 {
-    /* The pieces do no harm whatever they make together; most of what comes out is no valid command, and that is fine. What
-     * counts is that nothing of the value is run. */
+    /* The pieces do no harm whatever they make together; most of what comes out is no valid
+     * command, and that is fine. What counts is that nothing of the value is run. */
     static const char *const pieces[] = {
-        "\"", "'", "`", "\\", "$", "(", ")", "$(", "$((", "))", "${z", "${z:-", "}", "{ ", " ", " ", "\n", ";", "#", " #", "<<E", "\nE\n",
-        "case a in a) ", ";; esac", ":", ": ", "=", "%{x}", "%{x}", " %{x}", "\"%{x}\"", "'%{x}'", "%%{", "%", "&&", "||", "!", "if :; then ", "\nfi\n", "a", "\\\n",
+        "\"",
+        "'",
+        "`",
+        "\\",
+        "$",
+        "(",
+        ")",
+        "$(",
+        "$((",
+        "))",
+        "${z",
+        "${z:-",
+        "}",
+        "{ ",
+        " ",
+        " ",
+        "\n",
+        ";",
+        "#",
+        " #",
+        "<<E",
+        "\nE\n",
+        "case a in a) ",
+        ";; esac",
+        ":",
+        ": ",
+        "=",
+        "%{x}",
+        "%{x}",
+        " %{x}",
+        "\"%{x}\"",
+        "'%{x}'",
+        "%%{",
+        "%",
+        "&&",
+        "||",
+        "!",
+        "if :; then ",
+        "\nfi\n",
+        "a",
+        "\\\n",
     };
     static const char *const values[] = {
-        "a\n>canary\n#", "';>canary;'", "\";>canary;\"", "$(>canary)", "`>canary`", ");>canary;(", "}\n>canary\n{", "\nE\n>canary\n", "\\';>canary;\\\"", "x>canary", ";;esac;>canary",
+        "a\n>canary\n#",    "';>canary;'", "\";>canary;\"",  "$(>canary)",
+        "`>canary`",        ");>canary;(", "}\n>canary\n{",  "\nE\n>canary\n",
+        "\\';>canary;\\\"", "x>canary",    ";;esac;>canary",
     };
     char folder[] = "/tmp/makespan-shell-XXXXXX";
     char canary[64];
@@ -274,7 +321,8 @@ Test(spec_shell, no_value_gets_out_of_random_commands)
         if (spec != NULL && strstr(command, "canary") != NULL) {
             (void)run_shell(folder, command, output, sizeof(output));
             ran++;
-            cr_assert(access(canary, F_OK) != 0, "`%s` with `%s` gave\n%s\nwhich ran the value", buf_str(&run), value, command);
+            cr_assert(access(canary, F_OK) != 0, "`%s` with `%s` gave\n%s\nwhich ran the value",
+                      buf_str(&run), value, command);
         }
         spec_free(&spec);
         buf_fini(&run);
@@ -286,11 +334,13 @@ Test(spec_shell, no_value_gets_out_of_random_commands)
 Test(spec_shell, values_of_env_are_put_in_as_they_are)
 {
     struct diag *diag = diag_new(8);
-    static const char text[] = "sweep: s\nparams: {x: old}\nworkload: {run: make}\n"
-                               "variants: [{name: a, env: {A: \"-%{x}-%%{x}\", B: \"%{x}%{x}\", C: \"\"}}]\n";
+    static const char text[] =
+        "sweep: s\nparams: {x: old}\nworkload: {run: make}\n"
+        "variants: [{name: a, env: {A: \"-%{x}-%%{x}\", B: \"%{x}%{x}\", C: \"\"}}]\n";
     struct spec_set sets[] = {{"x", "first"}, {"x", "it's \"$x\"\n"}};
     struct spec *spec = NULL;
-    cr_assert(spec_parse("s", text, strlen(text), sets, 2, &spec, diag) == 0, "%s", diag_first(diag));
+    cr_assert(spec_parse("s", text, strlen(text), sets, 2, &spec, diag) == 0, "%s",
+              diag_first(diag));
     size_t n = 0;
     const struct spec_variant *v = spec_variants(spec, &n);
     cr_expect_str_eq(v[0].env[0].value, "-it's \"$x\"\n-%{x}");
@@ -305,23 +355,29 @@ Test(spec_shell, values_of_env_are_put_in_as_they_are)
 
 Test(spec_shell, says_mistakes_in_params_and_sets)
 {
-    HELP_EXPECT_MESSAGES("sweep: s\nparams: [a]\nworkload: {run: x}\n", "s.yaml:2:9: params: must be a map, as {name: value}\n");
-    HELP_EXPECT_MESSAGES("sweep: s\nparams: {a b: 1, c: [d], e: f}\nworkload: {run: \"x %{g}\"}\nvariants: [{name: a, env: {X: \"%{h\"}}]\n",
-                         "s.yaml:2:10: params: `a b` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -\n"
-                         "s.yaml:2:21: params: the value of `c` must be plain text\n"
-                         "s.yaml:3:17: `%{g}`: there is no such parameter in `params`\n"
-                         "s.yaml:4:31: `%{` without its `}`; a plain `%{` is written `%%{`\n");
+    HELP_EXPECT_MESSAGES("sweep: s\nparams: [a]\nworkload: {run: x}\n",
+                         "s.yaml:2:9: params: must be a map, as {name: value}\n");
+    HELP_EXPECT_MESSAGES(
+        "sweep: s\nparams: {a b: 1, c: [d], e: f}\nworkload: {run: \"x %{g}\"}\nvariants: [{name: "
+        "a, env: {X: \"%{h\"}}]\n",
+        "s.yaml:2:10: params: `a b` is not a name: 1 to 64 of A-Z a-z 0-9 . _ + , = -\n"
+        "s.yaml:2:21: params: the value of `c` must be plain text\n"
+        "s.yaml:3:17: `%{g}`: there is no such parameter in `params`\n"
+        "s.yaml:4:31: `%{` without its `}`; a plain `%{` is written `%%{`\n");
     HELP_EXPECT_MESSAGES("sweep: s\nparams: {used: 1, idle: 2}\nworkload: {run: \"x %{used}\"}\n",
                          "s.yaml:2:19: warning: params: `idle` is used nowhere\n");
-    static const char text[] = "sweep: s\nparams: {optimise: 1}\nworkload: {run: \"x %{optimise}\"}\n";
+    static const char text[] =
+        "sweep: s\nparams: {optimise: 1}\nworkload: {run: \"x %{optimise}\"}\n";
     struct spec_set sets[] = {{"optimize", "2"}, {"y", "3"}, {"optimise", "\xff"}};
     struct diag *diag = diag_new(8);
     struct spec *spec = NULL;
     cr_expect(spec_parse("s.yaml", text, strlen(text), sets, 3, &spec, diag) == -ERR_NOTFOUND);
     cr_assert(diag_count(diag) == 3);
-    cr_expect_str_eq(diag_get(diag, 0)->text, "--set optimize: the file has no such parameter; did you mean `optimise`?");
+    cr_expect_str_eq(diag_get(diag, 0)->text,
+                     "--set optimize: the file has no such parameter; did you mean `optimise`?");
     cr_expect_str_eq(diag_get(diag, 1)->text, "--set y: the file has no such parameter");
-    cr_expect_str_eq(diag_get(diag, 2)->text, "--set optimise: the value is not UTF-8 of at most 4096 bytes");
+    cr_expect_str_eq(diag_get(diag, 2)->text,
+                     "--set optimise: the value is not UTF-8 of at most 4096 bytes");
     diag_free(&diag);
 }
 
@@ -340,12 +396,14 @@ Test(spec_shell, long_values_and_commands_have_limits)
     }
     size_t fits = text.len;
     buf_add_str(&text, "\"}\n");
-    cr_expect(spec_parse("s", text.data, text.len, &set, 1, &spec, diag) == 0, "%s", diag_first(diag));
+    cr_expect(spec_parse("s", text.data, text.len, &set, 1, &spec, diag) == 0, "%s",
+              diag_first(diag));
     spec_free(&spec);
     text.len = fits;
     buf_add_str(&text, "%{x}\"}\n");
     cr_expect(spec_parse("s", text.data, text.len, &set, 1, &spec, diag) == -ERR_LIMIT);
-    cr_expect_str_eq(diag_first(diag), "run: the command with its parameters is longer than 65536 bytes");
+    cr_expect_str_eq(diag_first(diag),
+                     "run: the command with its parameters is longer than 65536 bytes");
     diag_clear(diag);
     value[4096] = 'v';
     value[4097] = '\0';

@@ -1,4 +1,5 @@
-/* spec_variant_test.c: variants, axes and their product, what has to be looked up, ranges, base and pairs. */
+/* spec_variant_test.c: variants, axes and their product, what has to be looked up, ranges, base and
+ * pairs. */
 #include "proto/spec.h"
 
 #include "common/err.h"
@@ -50,22 +51,27 @@ Test(spec_variant, axes_multiply_in_the_order_of_the_file)
     } table[] = {
         {"axes: {sched: [4bsd, ule], rev: [a, b]}\n", "4bsd,a 4bsd,b ule,a ule,b"},
         {"axes: {rev: [a, b], sched: [4bsd, ule]}\n", "a,4bsd a,ule b,4bsd b,ule"},
-        {"axes: {x: [1, 2, 3]}\nvariants: [{name: p}, {name: q, env: {Y: z}}]\n", "1,p 1,q 2,p 2,q 3,p 3,q"},
-        {"axes: {cc: [{name: gcc, env: {CC: gcc -O2}}, {name: clang, env: {CC: clang}}], rev: v1}\n", "gcc,v1 clang,v1"},
+        {"axes: {x: [1, 2, 3]}\nvariants: [{name: p}, {name: q, env: {Y: z}}]\n",
+         "1,p 1,q 2,p 2,q 3,p 3,q"},
+        {"axes: {cc: [{name: gcc, env: {CC: gcc -O2}}, {name: clang, env: {CC: clang}}], rev: "
+         "v1}\n",
+         "gcc,v1 clang,v1"},
         {"variants: [{rev: 0123}, {rev: 1e3}]\n", "0123 1e3"},
         {"", "default"},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         char text[512];
         struct spec *spec = read_sweep(table[i].lines);
-        cr_expect_str_eq(names(spec, text, sizeof(text)), table[i].names, "%s gave %s", table[i].lines, text);
+        cr_expect_str_eq(names(spec, text, sizeof(text)), table[i].names, "%s gave %s",
+                         table[i].lines, text);
         spec_free(&spec);
     }
 }
 
 Test(spec_variant, an_axis_sets_what_it_is_called)
 {
-    struct spec *spec = read_sweep("axes: {sched: [4bsd, ule], rev: [a, b], cc: [{name: g, env: {CC: gcc, A: \"1\"}}]}\n");
+    struct spec *spec = read_sweep(
+        "axes: {sched: [4bsd, ule], rev: [a, b], cc: [{name: g, env: {CC: gcc, A: \"1\"}}]}\n");
     size_t n = 0;
     const struct spec_variant *v = spec_variants(spec, &n);
     cr_assert(n == 4);
@@ -90,42 +96,58 @@ Test(spec_variant, says_mistakes_in_variants)
                     "s.yaml:3:36: `a/b` is no name for a variant; give it one with `name`\n"
                     "s.yaml:3:48: the variant has no `name`\n"
                     "s.yaml:3:63: variants: the map is empty\n");
-    expect_messages("variants: [{name: a}, {name: b, env: {X: \"1\"}}, {name: a}]\n", "s.yaml:3:49: the variant `a` was given before, in line 3\n");
-    expect_messages("variants: [{name: a, env: {1A: x, JOBS: y, OBJ12: z, OBJX: fine, B: [c], SRC: s}}]\n",
-                    "s.yaml:3:28: env: `1A` is not a name of an environment variable\n"
-                    "s.yaml:3:35: env: `JOBS` is set for every command and cannot be chosen\n"
-                    "s.yaml:3:44: env: `OBJ12` is set for every command and cannot be chosen\n"
-                    "s.yaml:3:69: env: must be plain text\n"
-                    "s.yaml:3:74: env: `SRC` is set for every command and cannot be chosen\n");
-    expect_messages("variants: [{name: a, kernel: v1}]\n", "s.yaml:3:30: kernel: there is no `system` that says how a kernel is booted\n");
-    expect_messages("variants: [{name: a, rev: a...b}, {name: b, rev: a..}, {name: c, rev: a..b..c}, {name: d, rev: ..b}]\n",
+    expect_messages("variants: [{name: a}, {name: b, env: {X: \"1\"}}, {name: a}]\n",
+                    "s.yaml:3:49: the variant `a` was given before, in line 3\n");
+    expect_messages(
+        "variants: [{name: a, env: {1A: x, JOBS: y, OBJ12: z, OBJX: fine, B: [c], SRC: s}}]\n",
+        "s.yaml:3:28: env: `1A` is not a name of an environment variable\n"
+        "s.yaml:3:35: env: `JOBS` is set for every command and cannot be chosen\n"
+        "s.yaml:3:44: env: `OBJ12` is set for every command and cannot be chosen\n"
+        "s.yaml:3:69: env: must be plain text\n"
+        "s.yaml:3:74: env: `SRC` is set for every command and cannot be chosen\n");
+    expect_messages("variants: [{name: a, kernel: v1}]\n",
+                    "s.yaml:3:30: kernel: there is no `system` that says how a kernel is booted\n");
+    expect_messages("variants: [{name: a, rev: a...b}, {name: b, rev: a..}, {name: c, rev: "
+                    "a..b..c}, {name: d, rev: ..b}]\n",
                     "s.yaml:3:27: rev: `a...b`: a range has two dots, A..B\n"
                     "s.yaml:3:50: rev: `a..`: a range has two ends, A..B\n"
                     "s.yaml:3:71: rev: `a..b..c`: a range has two ends, A..B\n"
                     "s.yaml:3:96: rev: `..b`: a range has two ends, A..B\n");
-    expect_messages("variants: [{name: a, storage: {src: {tmpfs: 2}, obj: {tmpfs: 0, size: 5}, tmp: x}}]\n",
-                    "s.yaml:3:31: storage: not yet supported\n"
-                    "s.yaml:3:45: storage.src: must be 1\n"
-                    "s.yaml:3:62: storage.obj: must be from 1 to 64\n"
-                    "s.yaml:3:71: storage.obj: `5` is not a size: a number and a unit, as 40MB or 2GiB\n"
-                    "s.yaml:3:75: unknown key `tmp` in storage\n");
+    expect_messages(
+        "variants: [{name: a, storage: {src: {tmpfs: 2}, obj: {tmpfs: 0, size: 5}, tmp: x}}]\n",
+        "s.yaml:3:31: storage: not yet supported\n"
+        "s.yaml:3:45: storage.src: must be 1\n"
+        "s.yaml:3:62: storage.obj: must be from 1 to 64\n"
+        "s.yaml:3:71: storage.obj: `5` is not a size: a number and a unit, as 40MB or 2GiB\n"
+        "s.yaml:3:75: unknown key `tmp` in storage\n");
 }
 
 Test(spec_variant, says_mistakes_in_axes)
 {
-    expect_messages("axes: []\n", "s.yaml:3:7: axes: must be a map of 1 to 8 lists, as {rev: [a, b]}\n");
+    expect_messages("axes: []\n",
+                    "s.yaml:3:7: axes: must be a map of 1 to 8 lists, as {rev: [a, b]}\n");
     expect_messages("axes: {x: []}\n", "s.yaml:3:11: axes: the list is empty\n");
-    expect_messages("axes: {x: [a, b, a]}\n", "s.yaml:3:18: the value `a` was given before, in line 3\n");
-    expect_messages("axes: {x-y: [a, b], JOBS: [1], storage: [tmpfs]}\n",
-                    "s.yaml:3:8: axes: `x-y` is not a name of an environment variable\n"
-                    "s.yaml:3:21: axes: `JOBS` is set for every command and cannot be chosen\n"
-                    "s.yaml:3:32: axes: the items of `storage` must be maps, as {name: NAME, env: {...}}\n");
-    expect_messages("axes: {x: [a b]}\n", "s.yaml:3:12: axes: `a b` is no name for a variant; write {name: NAME, env: {x: ...}}\n");
-    expect_messages("axes: {rev: [a], x: [{name: b, rev: c}]}\n", "s.yaml:3:22: `rev` is set by `rev` too, and both are multiplied\n");
-    expect_messages("axes: {x: [a]}\nvariants: [{name: b}, {name: c, env: {x: d}}]\n", "s.yaml:4:23: `x` is set by `x` too, and both are multiplied\n");
-    expect_messages("axes: {x: [\"a,b\", a], y: [c, \"b,c\"]}\n", "s.yaml:3:30: the variant `a,b,c` comes about twice; see line 3\n");
-    expect_messages("axes: {x: [a123456789012345678901234567890], y: [b12345678901234567890123456789012]}\n",
-                    "s.yaml:3:50: the variant's name `a123456789012345678901234567890,b123456789012345678901234567...` would be longer than 64 bytes\n");
+    expect_messages("axes: {x: [a, b, a]}\n",
+                    "s.yaml:3:18: the value `a` was given before, in line 3\n");
+    expect_messages(
+        "axes: {x-y: [a, b], JOBS: [1], storage: [tmpfs]}\n",
+        "s.yaml:3:8: axes: `x-y` is not a name of an environment variable\n"
+        "s.yaml:3:21: axes: `JOBS` is set for every command and cannot be chosen\n"
+        "s.yaml:3:32: axes: the items of `storage` must be maps, as {name: NAME, env: {...}}\n");
+    expect_messages(
+        "axes: {x: [a b]}\n",
+        "s.yaml:3:12: axes: `a b` is no name for a variant; write {name: NAME, env: {x: ...}}\n");
+    expect_messages("axes: {rev: [a], x: [{name: b, rev: c}]}\n",
+                    "s.yaml:3:22: `rev` is set by `rev` too, and both are multiplied\n");
+    expect_messages("axes: {x: [a]}\nvariants: [{name: b}, {name: c, env: {x: d}}]\n",
+                    "s.yaml:4:23: `x` is set by `x` too, and both are multiplied\n");
+    expect_messages("axes: {x: [\"a,b\", a], y: [c, \"b,c\"]}\n",
+                    "s.yaml:3:30: the variant `a,b,c` comes about twice; see line 3\n");
+    expect_messages(
+        "axes: {x: [a123456789012345678901234567890], y: [b12345678901234567890123456789012]}\n",
+        "s.yaml:3:50: the variant's name "
+        "`a123456789012345678901234567890,b123456789012345678901234567...` would be longer than 64 "
+        "bytes\n");
 }
 
 Test(spec_variant, limits_the_product)
@@ -142,14 +164,16 @@ Test(spec_variant, limits_the_product)
         snprintf(lines + len, sizeof(lines) - len, "]\n");
     }
     char text[9000];
-    HELP_EXPECT_MESSAGES(help_sweep(text, sizeof(text), lines), "s.yaml:4:6: the axes make more than 1024 variants\n");
+    HELP_EXPECT_MESSAGES(help_sweep(text, sizeof(text), lines),
+                         "s.yaml:4:6: the axes make more than 1024 variants\n");
 }
 
 Test(spec_variant, warns_of_variants_that_do_not_differ)
 {
     expect_messages("variants: [{name: a, rev: v1}, {name: b, rev: v2}, {name: c, rev: v1}]\n",
                     "s.yaml:3:52: warning: the variants `a` and `c` do not differ\n");
-    expect_messages("variants: [{name: a, env: {X: \"1\", Y: \"2\"}}, {name: b, env: {Y: \"2\", X: \"1\"}}, {name: c, env: {X: \"1\"}}]\n",
+    expect_messages("variants: [{name: a, env: {X: \"1\", Y: \"2\"}}, {name: b, env: {Y: \"2\", X: "
+                    "\"1\"}}, {name: c, env: {X: \"1\"}}]\n",
                     "s.yaml:3:46: warning: the variants `a` and `b` do not differ\n");
     struct spec *spec = read_sweep("variants: [{name: a, rev: v1}, {name: b, rev: tag}]\n");
     struct diag *diag = diag_new(8);
@@ -160,7 +184,8 @@ Test(spec_variant, warns_of_variants_that_do_not_differ)
     cr_expect(spec_set_revs(spec, 1, &rev, 1, diag) == 0);
     cr_expect(spec_resolve(spec, diag) == 0);
     cr_assert(diag_count(diag) == 1 && diag_get(diag, 0)->level == DIAG_WARNING);
-    cr_expect_str_eq(diag_get(diag, 0)->text, "the variants `a` and `b` do not differ: both are commit aaaaaaaaaaaa");
+    cr_expect_str_eq(diag_get(diag, 0)->text,
+                     "the variants `a` and `b` do not differ: both are commit aaaaaaaaaaaa");
     cr_expect_str_eq(spec_rev_of(spec, 0, 0)->subject, "");
     diag_free(&diag);
     spec_free(&spec);
@@ -173,7 +198,8 @@ Test(spec_variant, lists_each_look_up_once)
                                   "  - {name: a, source: {git: /r, rev: v1}, run: x}\n"
                                   "  - {name: b, source: {git: /r}, run: x}\n"
                                   "  - {name: c, source: {git: ., dirty: true}, run: x}\n"
-                                  "variants: [{name: old}, {name: new, rev: \"merge-base(v1, HEAD)\"}, {name: two, rev: v1}, {name: head, rev: HEAD}]\n",
+                                  "variants: [{name: old}, {name: new, rev: \"merge-base(v1, "
+                                  "HEAD)\"}, {name: two, rev: v1}, {name: head, rev: HEAD}]\n",
                                   NULL);
     static const struct {
         const char *path;
@@ -181,8 +207,13 @@ Test(spec_variant, lists_each_look_up_once)
         bool dirty;
         unsigned line;
     } expected[] = {
-        {"/r", "v1", false, 3},  {"/r", "HEAD", false, 4}, {".", "HEAD", true, 5}, {"/r", "merge-base(v1, HEAD)", false, 6}, {".", "merge-base(v1, HEAD)", false, 6},
-        {".", "v1", false, 6}, {".", "HEAD", false, 6},
+        {"/r", "v1", false, 3},
+        {"/r", "HEAD", false, 4},
+        {".", "HEAD", true, 5},
+        {"/r", "merge-base(v1, HEAD)", false, 6},
+        {".", "merge-base(v1, HEAD)", false, 6},
+        {".", "v1", false, 6},
+        {".", "HEAD", false, 6},
     };
     size_t n = 0;
     const struct spec_expr *e = spec_exprs(spec, &n);
@@ -192,8 +223,11 @@ Test(spec_variant, lists_each_look_up_once)
         cr_expect(e[i].index == i && !e[i].range);
         cr_expect_str_eq(e[i].source.path, expected[i].path);
         cr_expect_str_eq(e[i].text, expected[i].text);
-        cr_expect(e[i].dirty == expected[i].dirty && e[i].pos.line == expected[i].line, "row %zu", i);
-        cr_expect(spec_find_expr(spec, expected[i].path[0] == '.' ? 2 : 0, expected[i].text, expected[i].dirty, &found) == 0 && found == i);
+        cr_expect(e[i].dirty == expected[i].dirty && e[i].pos.line == expected[i].line, "row %zu",
+                  i);
+        cr_expect(spec_find_expr(spec, expected[i].path[0] == '.' ? 2 : 0, expected[i].text,
+                                 expected[i].dirty, &found) == 0 &&
+                  found == i);
     }
     cr_expect_str_eq(e[3].to.a, "v1");
     cr_expect_str_eq(e[3].to.b, "HEAD");
@@ -219,26 +253,31 @@ Test(spec_variant, other_sources_are_packed_or_left_alone)
                                   NULL);
     size_t n = 0;
     const struct spec_expr *e = spec_exprs(spec, &n);
-    cr_assert(n == 2 && e[0].text == NULL && e[0].source.kind == SPEC_SOURCE_DIR && e[1].source.kind == SPEC_SOURCE_ARCHIVE);
+    cr_assert(n == 2 && e[0].text == NULL && e[0].source.kind == SPEC_SOURCE_DIR &&
+              e[1].source.kind == SPEC_SOURCE_ARCHIVE);
     size_t index = 7;
     cr_expect(spec_find_expr(spec, 4, "", false, &index) == 0 && index == 0);
     cr_expect(help_resolve(spec, 1, NULL) == 0);
-    cr_expect(spec_rev_of(spec, 0, 0) != NULL && spec_rev_of(spec, 0, 0) == spec_rev_of(spec, 0, 4));
+    cr_expect(spec_rev_of(spec, 0, 0) != NULL &&
+              spec_rev_of(spec, 0, 0) == spec_rev_of(spec, 0, 4));
     cr_expect_str_eq(spec_rev_of(spec, 0, 0)->commit, "");
     cr_expect(spec_rev_of(spec, 0, 2) == NULL && spec_rev_of(spec, 0, 3) == NULL);
     cr_expect(spec_rev_of(spec, 1, 0) == NULL && spec_rev_of(spec, 0, 5) == NULL);
     spec_free(&spec);
-    HELP_EXPECT_MESSAGES("sweep: s\nworkload: {source: {dir: src}, run: x}\nvariants: [{name: a, rev: v1}]\n",
-                         "s.yaml:3:27: rev: the workload in line 2 has no git source\n");
-    HELP_EXPECT_MESSAGES("sweep: s\n"
-                         "workloads: [{name: a, source: {git: /r}, run: x}, {name: b, source: {git: /q}, run: x}]\n"
-                         "variants: [{name: a, rev: v1}, {rev: v1..v2}]\n",
-                         "s.yaml:3:38: rev: a range needs the same git source in all workloads\n");
+    HELP_EXPECT_MESSAGES(
+        "sweep: s\nworkload: {source: {dir: src}, run: x}\nvariants: [{name: a, rev: v1}]\n",
+        "s.yaml:3:27: rev: the workload in line 2 has no git source\n");
+    HELP_EXPECT_MESSAGES(
+        "sweep: s\n"
+        "workloads: [{name: a, source: {git: /r}, run: x}, {name: b, source: {git: /q}, run: x}]\n"
+        "variants: [{name: a, rev: v1}, {rev: v1..v2}]\n",
+        "s.yaml:3:38: rev: a range needs the same git source in all workloads\n");
 }
 
 Test(spec_variant, a_range_unfolds_into_a_variant_a_commit)
 {
-    struct spec *spec = read_sweep("axes: {sched: [4bsd, ule], rev: [v0, \"merge-base(v0, topic)..topic\"]}\nbase: 4bsd,v0\n");
+    struct spec *spec = read_sweep(
+        "axes: {sched: [4bsd, ule], rev: [v0, \"merge-base(v0, topic)..topic\"]}\nbase: 4bsd,v0\n");
     char text[512];
     size_t n = 0;
     const struct spec_expr *e = spec_exprs(spec, &n);
@@ -247,13 +286,16 @@ Test(spec_variant, a_range_unfolds_into_a_variant_a_commit)
     cr_expect_str_eq(e[1].from.b, "topic");
     cr_expect_str_eq(e[1].to.a, "topic");
     cr_expect_null(e[1].to.b);
-    cr_expect_str_eq(names(spec, text, sizeof(text)), "4bsd,v0 4bsd,merge-base(v0, topic)..topic ule,v0 ule,merge-base(v0, topic)..topic");
+    cr_expect_str_eq(
+        names(spec, text, sizeof(text)),
+        "4bsd,v0 4bsd,merge-base(v0, topic)..topic ule,v0 ule,merge-base(v0, topic)..topic");
     cr_expect(!spec_is_resolved(spec));
     cr_expect_null(spec_rev_of(spec, 0, 0));
     cr_expect(help_resolve(spec, 3, NULL) == 0);
     cr_expect(spec_is_resolved(spec));
     cr_expect_str_eq(names(spec, text, sizeof(text)),
-                     "4bsd,v0 4bsd,080000000000 4bsd,080100000000 4bsd,080200000000 ule,v0 ule,080000000000 ule,080100000000 ule,080200000000",
+                     "4bsd,v0 4bsd,080000000000 4bsd,080100000000 4bsd,080200000000 ule,v0 "
+                     "ule,080000000000 ule,080100000000 ule,080200000000",
                      "%s", text);
     const struct spec_variant *v = spec_variants(spec, &n);
     cr_expect(!v[1].range && strlen(v[1].rev) == 40 && v[1].env_count == 1);
@@ -272,11 +314,14 @@ Test(spec_variant, names_are_checked_when_ranges_are_known)
     cr_expect(spec_base(spec) == 2);
     cr_expect_str_eq(pairs(spec, text, sizeof(text)), "2:0 2:1");
     spec_free(&spec);
-    spec = read_sweep("variants: [{name: t, rev: a..b}]\nbase: t,00020000000x\ncompare: [{base: nix, head: \"t,000000000000\"}]\n");
+    spec = read_sweep("variants: [{name: t, rev: a..b}]\nbase: t,00020000000x\ncompare: [{base: "
+                      "nix, head: \"t,000000000000\"}]\n");
     cr_expect(help_resolve(spec, 3, &out) == -ERR_NOTFOUND);
-    cr_expect_str_eq(buf_str(&out), "s.yaml:4:7: base: there is no variant `t,00020000000x`; did you mean `t,000200000000`?\n"
-                                    "s.yaml:5:18: compare: there is no variant `nix`\n",
-                     "%s", buf_str(&out));
+    cr_expect_str_eq(
+        buf_str(&out),
+        "s.yaml:4:7: base: there is no variant `t,00020000000x`; did you mean `t,000200000000`?\n"
+        "s.yaml:5:18: compare: there is no variant `nix`\n",
+        "%s", buf_str(&out));
     cr_expect(!spec_is_resolved(spec));
     spec_free(&spec);
     spec = read_sweep("variants: [{rev: a..b}, {rev: a..c}]\n");
@@ -292,7 +337,8 @@ Test(spec_variant, names_are_checked_when_ranges_are_known)
     spec_free(&spec);
     spec = read_sweep("variants: [{rev: a..b}, {name: x, rev: a}]\n");
     cr_expect(help_resolve(spec, 1024, &out) == -ERR_LIMIT);
-    cr_expect_str_eq(buf_str(&out), "s.yaml:3:25: the ranges make more than 1024 variants\n", "%s", buf_str(&out));
+    cr_expect_str_eq(buf_str(&out), "s.yaml:3:25: the ranges make more than 1024 variants\n", "%s",
+                     buf_str(&out));
     spec_free(&spec);
     buf_fini(&out);
 }
@@ -327,7 +373,8 @@ Test(spec_variant, what_was_looked_up_is_checked)
     cr_expect(spec_set_revs(spec, 2, many, 1, diag) == -ERR_STATE);
     cr_expect(diag_errors(diag) == 9);
     cr_expect_str_eq(diag_get(diag, 6)->text, "a..b: the range holds no commit");
-    cr_expect(diag_get(diag, 6)->line == 3 && diag_get(diag, 6)->column == 47, "%u", diag_get(diag, 6)->column);
+    cr_expect(diag_get(diag, 6)->line == 3 && diag_get(diag, 6)->column == 47, "%u",
+              diag_get(diag, 6)->column);
     cr_expect(spec_set_revs(spec, 0, &rev, 1, diag) == 0);
     cr_expect(spec_set_revs(spec, 1, many, 1023, diag) == 0);
     cr_expect(spec_resolve(spec, diag) == 0);
@@ -360,10 +407,12 @@ Test(spec_variant, plans_pairs)
         snprintf(lines, sizeof(lines), "axes: {x: [a, b, c, d]}\n%s", table[i].lines);
         struct spec *spec = read_sweep(lines);
         cr_expect(help_resolve(spec, 1, NULL) == 0);
-        cr_expect_str_eq(pairs(spec, text, sizeof(text)), table[i].pairs, "%s gave %s", table[i].lines, text);
+        cr_expect_str_eq(pairs(spec, text, sizeof(text)), table[i].pairs, "%s gave %s",
+                         table[i].lines, text);
         spec_free(&spec);
     }
-    expect_messages("variants: [{name: a}, {name: b, env: {X: y}}]\ncompare: [bsae, {base: a}, {base: a, head: a}, {base: b, head: c}]\nbase: [a]\n",
+    expect_messages("variants: [{name: a}, {name: b, env: {X: y}}]\ncompare: [bsae, {base: a}, "
+                    "{base: a, head: a}, {base: b, head: c}]\nbase: [a]\n",
                     "s.yaml:4:11: compare: `bsae` is not one of base, previous, all\n"
                     "s.yaml:4:17: compare: a pair is {base: A, head: B}\n"
                     "s.yaml:4:44: compare: `a` is compared with itself\n"
@@ -372,7 +421,9 @@ Test(spec_variant, plans_pairs)
     struct buf out = BUF_INIT;
     struct spec *spec = read_sweep("variants: [{rev: a..b}]\ncompare: [base, all]\n");
     cr_expect(help_resolve(spec, 200, &out) == -ERR_LIMIT);
-    cr_expect_str_eq(buf_str(&out), "s.yaml:4:17: compare: more than 16384 comparisons of variants\n", "%s", buf_str(&out));
+    cr_expect_str_eq(buf_str(&out),
+                     "s.yaml:4:17: compare: more than 16384 comparisons of variants\n", "%s",
+                     buf_str(&out));
     spec_free(&spec);
     spec = read_sweep("variants: [{rev: a..b}]\n");
     size_t n = 0;
