@@ -159,8 +159,13 @@ static int empty_dir(DIR *dir, struct level level, bool *removed)
 static int empty_fd(int fd, struct level level)
 {
     struct stat st;
+    struct stat root;
     DIR *dir = NULL;
-    if (fstat(fd, &st) == 0) {
+    if (fstat(fd, &st) == 0 && stat("/", &root) == 0) {
+        if (st.st_dev == root.st_dev && st.st_ino == root.st_ino) {
+            close(fd);
+            return -ERR_INVAL; /* under whatever name it came */
+        }
         if (level.depth > 0 && st.st_dev != level.device) {
             close(fd);
             return -ERR_BUSY;
@@ -206,19 +211,24 @@ static int remove_at(int parent, const char *name, struct level level)
     return rc;
 }
 
+/* The path without slashes at its end ("link/" would follow the link) into dst of FILE_PATH_MAX bytes. -ERR_INVAL for what cannot be meant: a name
+ * that was never filled in must not take the root, or the folder above, with it. */
+static int clean_tree_path(char *dst, const char *path)
+{
+    size_t n = str_copy(dst, FILE_PATH_MAX, path);
+    if (n >= FILE_PATH_MAX) {
+        return -ERR_LIMIT;
+    }
+    while (n > 0 && dst[n - 1] == '/') {
+        dst[--n] = '\0';
+    }
+    const char *slash = strrchr(dst, '/');
+    return n == 0 || is_dots(slash != NULL ? slash + 1 : dst) ? -ERR_INVAL : 0;
+}
+
 int file_remove_tree(const char *path)
 {
     char clean[FILE_PATH_MAX];
-    size_t n = str_copy(clean, sizeof(clean), path);
-    if (n >= sizeof(clean)) {
-        return -ERR_LIMIT;
-    }
-    while (n > 0 && clean[n - 1] == '/') { /* "link/" would follow the link */
-        clean[--n] = '\0';
-    }
-    const char *slash = strrchr(clean, '/');
-    if (n == 0 || is_dots(slash != NULL ? slash + 1 : clean)) {
-        return -ERR_INVAL; /* a name that was never filled in must not take the root with it */
-    }
-    return remove_at(AT_FDCWD, clean, (struct level){0, 0});
+    int rc = clean_tree_path(clean, path);
+    return rc != 0 ? rc : remove_at(AT_FDCWD, clean, (struct level){0, 0});
 }
