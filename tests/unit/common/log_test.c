@@ -232,6 +232,24 @@ Test(log, held_lines_come_at_release)
     cr_assert(matches(read_log(), "kept\n$"), "closing loses nothing");
 }
 
+Test(log, a_line_that_would_fit_does_not_overtake_one_that_did_not)
+{
+    char big[4000];
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    redirect();
+    cr_assert_eq(log_open("x", NULL, LOG_INFO), 0);
+    log_hold();
+    for (int i = 0; i < 20; i++) {
+        log_info("%s", big);
+    }
+    log_info("short");
+    log_release();
+    char *text = read_log();
+    cr_assert_null(strstr(text, "info: short"));
+    cr_assert_not_null(strstr(text, "lines of the log did not fit"));
+}
+
 Test(log, the_oldest_held_lines_win_and_the_rest_is_counted)
 {
     redirect();

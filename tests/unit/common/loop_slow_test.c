@@ -1,4 +1,4 @@
-/* loop_slow_test.c: turns that work too long are counted and named. The clock is this program's own. */
+/* loop_slow_test.c: turns that work too long are counted and named, and timers go by their own deadline. The clock is this program's own. */
 #include "common/loop.h"
 
 #include "common/clock.h"
@@ -107,5 +107,33 @@ Test(loop_slow, waiting_is_no_work)
     loop_turn(loop, CLOCK_MS);
     cr_assert_eq(next_step, 0);
     cr_assert_eq(loop_slow_turns(loop), 0);
+    loop_free(&loop);
+}
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* What libevent wakes for early, as it does for a delay beyond what it is asked for at once, is waited for again. */
+Test(loop_slow, a_timer_goes_by_its_own_deadline)
+{
+    struct loop *loop = loop_new();
+    int fired = 0;
+    struct loop_timer *timer = loop_timer_new(loop, count, &fired);
+    loop_timer_set(timer, CLOCK_MS);
+    for (int i = 0; i < 5; i++) {
+        loop_turn(loop, -1); /* libevent's own clock runs, ours stands */
+        cr_assert_eq(fired, 0);
+        cr_assert(loop_timer_pending(timer));
+    }
+    now += CLOCK_MS - 1;
+    loop_turn(loop, -1);
+    cr_assert_eq(fired, 0);
+    now += 1;
+    loop_turn(loop, -1);
+    cr_assert_eq(fired, 1);
+    cr_assert_not(loop_timer_pending(timer));
+    loop_timer_free(&timer);
     loop_free(&loop);
 }
