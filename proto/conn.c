@@ -142,6 +142,8 @@ static void leave_orphans(struct conn *conn)
         conn->next->prev = conn->prev;
     }
     conn->orphans = NULL;
+    conn->next = NULL;
+    conn->prev = NULL;
 }
 
 static void free_later(void *arg)

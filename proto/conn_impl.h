@@ -58,8 +58,9 @@ struct conn {
     struct conn_stats stats;
     struct conn_dialling *dialling;   /* until TCP stands */
     struct conn_listener *listener;   /* NULL: dialled, or the listener is gone */
-    struct orphans *orphans;          /* NULL: it has an owner */
-    struct conn *next, *prev;         /* of the listener's connections in CONN_S_SHAKE, or of orphans */
+    bool shaking;                     /* in the listener's list of handshakes */
+    struct orphans *orphans;          /* in that list; NULL: it has an owner */
+    struct conn *next, *prev;         /* of the one list or the other */
 };
 
 /* A connection without a socket. */

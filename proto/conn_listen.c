@@ -116,6 +116,7 @@ static void start(struct conn_listener *l, int fd, const char *address)
     l->holds++;
     l->conns++;
     l->shakes++;
+    conn->shaking = true;
     conn->next = l->shaking;
     if (l->shaking != NULL) {
         l->shaking->prev = conn;
@@ -179,9 +180,10 @@ static void on_acceptable(int fd, int what, void *arg)
 /* Takes a connection off the list of handshakes, if it is there. */
 static void shaken(struct conn_listener *l, struct conn *conn)
 {
-    if (conn->prev == NULL && l->shaking != conn) {
+    if (!conn->shaking) {
         return;
     }
+    conn->shaking = false;
     if (conn->prev != NULL) {
         conn->prev->next = conn->next;
     } else {

@@ -5,7 +5,7 @@
 #include "common/err.h"
 #include "common/str.h"
 #include "proto/dial.h"
-#include "tests/unit/proto/conn_rig.h"
+#include "tests/unit/proto/wire.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct rig rig;
+static struct wire wire;
 
 static struct {
     struct dial *dial;
@@ -30,14 +30,14 @@ static struct {
 
 static void set_up(void)
 {
-    rig_init(&rig);
+    wire_init(&wire);
     memset(&seen, 0, sizeof(seen));
 }
 
 static void tear_down(void)
 {
     dial_free(&seen.dial);
-    rig_fini(&rig);
+    wire_fini(&wire);
 }
 
 TestSuite(dial, .init = set_up, .fini = tear_down);
@@ -85,9 +85,9 @@ static void on_dial(struct dial *dial, const struct dial_event *event, void *arg
 
 static void start(struct dial_config config)
 {
-    config.loop = rig.loop;
-    config.tls = config.tls != NULL ? config.tls : rig.client;
-    config.address = rig.address;
+    config.loop = wire.loop;
+    config.tls = config.tls != NULL ? config.tls : wire.client;
+    config.address = wire.address;
     struct diag *diag = diag_new(1);
     cr_assert_eq(dial_new(&config, on_dial, &seen, &seen.dial, diag), 0, "%s", diag_first(diag));
     diag_free(&diag);
@@ -101,7 +101,7 @@ static int dead_port(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
     cr_assert_eq(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-    snprintf(rig.address, sizeof(rig.address), "127.0.0.1:%u", (unsigned)ntohs(addr.sin_port));
+    snprintf(wire.address, sizeof(wire.address), "127.0.0.1:%u", (unsigned)ntohs(addr.sin_port));
     return fd;
 }
 
@@ -117,7 +117,7 @@ Test(dial, pauses_grow_to_a_minute)
     start((struct dial_config){0});
     static const int seconds[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
     for (unsigned i = 0; i < ARRAY_LEN(seconds); i++) {
-        RIG_WAIT(&rig, seen.closes == i + 1);
+        WIRE_WAIT(&wire, seen.closes == i + 1);
         cr_expect_eq(dial_failures(seen.dial), i + 1);
         cr_expect_eq(seen.reason, CLOSE_DIAL);
         cr_expect(!seen.welcomed);
@@ -126,7 +126,7 @@ Test(dial, pauses_grow_to_a_minute)
     }
     cr_expect_eq(seen.gave_up, 0);
     cr_expect(strstr(seen.text, "Connection refused") != NULL, "%s", seen.text);
-    cr_expect_str_eq(dial_address(seen.dial), rig.address);
+    cr_expect_str_eq(dial_address(seen.dial), wire.address);
     close(fd);
 }
 
@@ -138,7 +138,7 @@ Test(dial, pauses_are_not_all_the_same)
     for (int i = 0; i < 5; i++) {
         unsigned closes = seen.closes;
         start((struct dial_config){0});
-        RIG_WAIT(&rig, seen.closes > closes);
+        WIRE_WAIT(&wire, seen.closes > closes);
         differ = differ || (i > 0 && seen.again_ns != first);
         first = seen.again_ns;
         dial_free(&seen.dial);
@@ -151,23 +151,23 @@ Test(dial, it_really_dials_again)
 {
     int fd = dead_port();
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     int64_t began = clock_mono_ns();
     int64_t again_ns = seen.again_ns;
-    RIG_WAIT(&rig, seen.closes == 2);
+    WIRE_WAIT(&wire, seen.closes == 2);
     cr_expect_geq(clock_mono_ns() - began + CLOCK_MS, again_ns);
     close(fd);
 }
 
 Test(dial, only_welcome_resets)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     start((struct dial_config){0});
     for (unsigned i = 1; i <= 3; i++) { /* open, and closed without WELCOME */
-        RIG_WAIT(&rig, seen.opens == i && rig.n_accepted == i && rig.accepted[i - 1].opens == 1);
+        WIRE_WAIT(&wire, seen.opens == i && wire.n_accepted == i && wire.accepted[i - 1].opens == 1);
         cr_expect(!dial_is_welcomed(seen.dial));
-        conn_close(rig.accepted[i - 1].conn, CLOSE_SHUTDOWN, "restart", false);
-        RIG_WAIT(&rig, seen.closes == i);
+        conn_close(wire.accepted[i - 1].conn, CLOSE_SHUTDOWN, "restart", false);
+        WIRE_WAIT(&wire, seen.closes == i);
         cr_expect_eq(seen.reason, CLOSE_SHUTDOWN);
         cr_expect(seen.by_peer);
         cr_expect_str_eq(seen.text, "restart");
@@ -177,37 +177,37 @@ Test(dial, only_welcome_resets)
         dial_now(seen.dial);
     }
     seen.then = WELCOME_AT_OPEN;
-    RIG_WAIT(&rig, seen.opens == 4 && rig.n_accepted == 4 && rig.accepted[3].opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 4 && wire.n_accepted == 4 && wire.accepted[3].opens == 1);
     cr_expect(dial_is_welcomed(seen.dial));
     cr_expect_eq(dial_failures(seen.dial), 0);
-    conn_close(rig.accepted[3].conn, CLOSE_SHUTDOWN, NULL, false);
-    RIG_WAIT(&rig, seen.closes == 4);
+    conn_close(wire.accepted[3].conn, CLOSE_SHUTDOWN, NULL, false);
+    WIRE_WAIT(&wire, seen.closes == 4);
     cr_expect(seen.welcomed);
     expect_pause(CLOCK_SEC);
 }
 
 Test(dial, messages_pass)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     seen.then = WELCOME_AT_OPEN;
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.opens == 1 && rig.n_accepted == 1 && rig.accepted[0].opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 1 && wire.n_accepted == 1 && wire.accepted[0].opens == 1);
     struct msg msg = {.type = MSG_BEAT, .u.beat = {.n = 1}};
     cr_assert_eq(conn_send(dial_conn(seen.dial), &msg), 0);
-    cr_assert_eq(rig_beat(&rig.accepted[0], 1), 0);
-    RIG_WAIT(&rig, seen.messages == 1 && seen.drains == 1 && rig.accepted[0].messages == 1);
+    cr_assert_eq(wire_beat(&wire.accepted[0], 1), 0);
+    WIRE_WAIT(&wire, seen.messages == 1 && seen.drains == 1 && wire.accepted[0].messages == 1);
     dial_now(seen.dial); /* nothing to do */
     dial_hold(seen.dial, true);
-    cr_assert_eq(rig_beat(&rig.accepted[0], 2), 0); /* what stands goes on */
-    RIG_WAIT(&rig, seen.messages == 2);
+    cr_assert_eq(wire_beat(&wire.accepted[0], 2), 0); /* what stands goes on */
+    WIRE_WAIT(&wire, seen.messages == 2);
     cr_expect_eq(seen.closes, 0);
 }
 
 Test(dial, no_welcome_in_time)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     start((struct dial_config){.welcome_ns = 50 * CLOCK_MS});
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_eq(seen.opens, 1);
     cr_expect_eq(seen.reason, CLOSE_HELLO_TIMEOUT);
     cr_expect(!seen.by_peer);
@@ -217,23 +217,23 @@ Test(dial, no_welcome_in_time)
 
 Test(dial, welcomed_in_time)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     seen.then = WELCOME_AT_OPEN;
     start((struct dial_config){.welcome_ns = 50 * CLOCK_MS});
-    RIG_WAIT(&rig, seen.opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 1);
     int64_t until = clock_mono_ns() + 100 * CLOCK_MS;
-    RIG_WAIT(&rig, clock_mono_ns() > until);
+    WIRE_WAIT(&wire, clock_mono_ns() > until);
     cr_expect_eq(seen.closes, 0);
 }
 
 static void expect_gave_up(bool hourly)
 {
     struct pki_id id;
-    cr_assert_eq(pki_cert_id(rig.worker.cert, &id, NULL), 0);
-    rig.server_world.revoked = id.serial;
-    rig_listen(&rig);
+    cr_assert_eq(pki_cert_id(wire.worker.cert, &id, NULL), 0);
+    wire.server_world.revoked = id.serial;
+    wire_listen(&wire);
     start((struct dial_config){.hourly = hourly});
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_eq(seen.gave_up, 1);
     cr_expect_eq(seen.reason, CLOSE_REVOKED);
     cr_expect(strstr(seen.text, "was revoked: an admin must make a new token") != NULL, "%s", seen.text);
@@ -242,9 +242,9 @@ static void expect_gave_up(bool hourly)
     } else {
         cr_expect_lt(seen.again_ns, 0);
     }
-    rig.server_world.revoked = NULL; /* and somebody asks for another attempt */
+    wire.server_world.revoked = NULL; /* and somebody asks for another attempt */
     dial_now(seen.dial);
-    RIG_WAIT(&rig, rig.n_accepted == 1);
+    WIRE_WAIT(&wire, wire.n_accepted == 1);
 }
 
 Test(dial, a_worker_gives_up_for_an_hour)
@@ -261,7 +261,7 @@ Test(dial, once_is_once)
 {
     int fd = dead_port();
     start((struct dial_config){.once = true});
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_eq(seen.gave_up, 0);
     cr_expect_lt(seen.again_ns, 0);
     close(fd);
@@ -269,27 +269,27 @@ Test(dial, once_is_once)
 
 Test(dial, nothing_is_begun_while_held)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     start((struct dial_config){0});
     dial_hold(seen.dial, true);
     for (int i = 0; i < 20; i++) {
-        loop_turn(rig.loop, CLOCK_MS);
+        loop_turn(wire.loop, CLOCK_MS);
     }
-    cr_expect_eq(conn_listener_count(rig.listener), 0);
+    cr_expect_eq(conn_listener_count(wire.listener), 0);
     dial_hold(seen.dial, true);
     dial_hold(seen.dial, false);
-    RIG_WAIT(&rig, seen.opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 1);
 }
 
 Test(dial, a_hold_before_the_pause_is_over_changes_nothing)
 {
     int fd = dead_port();
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     dial_hold(seen.dial, true);
     dial_hold(seen.dial, false);
     for (int i = 0; i < 20; i++) {
-        loop_turn(rig.loop, 0);
+        loop_turn(wire.loop, 0);
     }
     cr_expect_eq(seen.closes, 1);
     close(fd);
@@ -297,79 +297,79 @@ Test(dial, a_hold_before_the_pause_is_over_changes_nothing)
 
 Test(dial, a_close_by_the_owner_dials_again)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     seen.then = WELCOME_AT_OPEN;
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 1);
     conn_close(dial_conn(seen.dial), CLOSE_SILENT, NULL, false);
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_eq(seen.reason, CLOSE_SILENT);
     cr_expect(seen.welcomed);
     dial_now(seen.dial);
-    RIG_WAIT(&rig, seen.opens == 2);
+    WIRE_WAIT(&wire, seen.opens == 2);
 }
 
 Test(dial, freed_while_connected)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.opens == 1 && rig.n_accepted == 1 && rig.accepted[0].opens == 1);
+    WIRE_WAIT(&wire, seen.opens == 1 && wire.n_accepted == 1 && wire.accepted[0].opens == 1);
     dial_free(&seen.dial);
     cr_expect_null(seen.dial);
-    RIG_WAIT(&rig, rig.accepted[0].closes == 1);
-    cr_expect_eq(rig.accepted[0].reason, CLOSE_SHUTDOWN);
-    cr_expect(rig.accepted[0].by_peer);
+    WIRE_WAIT(&wire, wire.accepted[0].closes == 1);
+    cr_expect_eq(wire.accepted[0].reason, CLOSE_SHUTDOWN);
+    cr_expect(wire.accepted[0].by_peer);
     cr_expect_eq(seen.closes, 0);
 }
 
 Test(dial, freed_in_each_state)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     start((struct dial_config){0}); /* before the first attempt */
     dial_free(&seen.dial);
     start((struct dial_config){0}); /* under way */
-    loop_turn(rig.loop, 0);
+    loop_turn(wire.loop, 0);
     dial_free(&seen.dial);
     start((struct dial_config){0});
     dial_hold(seen.dial, true); /* due */
-    loop_turn(rig.loop, 0);
+    loop_turn(wire.loop, 0);
     dial_free(&seen.dial);
     for (int i = 0; i < 20; i++) {
-        loop_turn(rig.loop, CLOCK_MS);
+        loop_turn(wire.loop, CLOCK_MS);
     }
     cr_expect_eq(seen.opens + seen.closes, 0);
 }
 
 Test(dial, freed_from_within_its_callbacks)
 {
-    rig_listen(&rig);
+    wire_listen(&wire);
     seen.then = FREE_AT_OPEN;
     start((struct dial_config){0});
-    RIG_WAIT(&rig, seen.opens == 1 && rig.n_accepted == 1 && rig.accepted[0].closes == 1);
+    WIRE_WAIT(&wire, seen.opens == 1 && wire.n_accepted == 1 && wire.accepted[0].closes == 1);
     cr_expect_null(seen.dial);
 
     seen.then = FREE_AT_MESSAGE;
     start((struct dial_config){0});
-    RIG_WAIT(&rig, rig.n_accepted == 2 && rig.accepted[1].opens == 1);
-    cr_assert_eq(rig_beat(&rig.accepted[1], 1), 0);
-    cr_assert_eq(rig_beat(&rig.accepted[1], 2), 0);
-    RIG_WAIT(&rig, rig.accepted[1].closes == 1);
+    WIRE_WAIT(&wire, wire.n_accepted == 2 && wire.accepted[1].opens == 1);
+    cr_assert_eq(wire_beat(&wire.accepted[1], 1), 0);
+    cr_assert_eq(wire_beat(&wire.accepted[1], 2), 0);
+    WIRE_WAIT(&wire, wire.accepted[1].closes == 1);
     cr_expect_eq(seen.messages, 1);
 
     seen.then = FREE_AT_CLOSED;
     start((struct dial_config){0});
-    RIG_WAIT(&rig, rig.n_accepted == 3 && rig.accepted[2].opens == 1);
-    conn_close(rig.accepted[2].conn, CLOSE_STORE, NULL, false);
-    RIG_WAIT(&rig, seen.closes == 1);
+    WIRE_WAIT(&wire, wire.n_accepted == 3 && wire.accepted[2].opens == 1);
+    conn_close(wire.accepted[2].conn, CLOSE_STORE, NULL, false);
+    WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_null(seen.dial);
     for (int i = 0; i < 10; i++) {
-        loop_turn(rig.loop, 0);
+        loop_turn(wire.loop, 0);
     }
 }
 
 Test(dial, malformed_address)
 {
-    struct dial_config config = {.loop = rig.loop, .tls = rig.client, .address = "nowhere"};
+    struct dial_config config = {.loop = wire.loop, .tls = wire.client, .address = "nowhere"};
     struct diag *diag = diag_new(1);
     cr_expect_eq(dial_new(&config, on_dial, &seen, &seen.dial, diag), -ERR_INVAL);
     cr_expect_null(seen.dial);

@@ -1,5 +1,5 @@
-/* conn_rig.c: connections on loopback for tests. */
-#include "tests/unit/proto/conn_rig.h"
+/* wire.c: connections on loopback for tests. */
+#include "tests/unit/proto/wire.h"
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -18,18 +18,18 @@
 
 #define WAIT_NS (30 * CLOCK_SEC)
 
-int64_t rig_deadline(void)
+int64_t wire_deadline(void)
 {
     return clock_mono_ns() + WAIT_NS;
 }
 
-void rig_turn(struct rig *rig, int64_t deadline, const char *condition)
+void wire_turn(struct wire *wire, int64_t deadline, const char *condition)
 {
     cr_assert(clock_mono_ns() < deadline, "never came true: %s", condition);
-    loop_turn(rig->loop, 20 * CLOCK_MS);
+    loop_turn(wire->loop, 20 * CLOCK_MS);
 }
 
-static void note_message(struct rig_side *side, const struct msg *msg)
+static void note_message(struct wire_side *side, const struct msg *msg)
 {
     side->messages++;
     side->last_type = msg->type;
@@ -47,7 +47,7 @@ static void note_message(struct rig_side *side, const struct msg *msg)
 
 static void on_event(struct conn *conn, const struct conn_event *event, void *arg)
 {
-    struct rig_side *side = arg;
+    struct wire_side *side = arg;
     cr_assert_eq(side->conn, conn);
     cr_assert_eq(conn_arg(conn), arg);
     cr_assert_eq(side->closes, 0, "an event after CONN_CLOSED");
@@ -82,53 +82,53 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
 
 static void on_accept(struct conn *conn, void *arg)
 {
-    struct rig *rig = arg;
-    cr_assert_lt(rig->n_accepted, RIG_SIDES);
-    if (rig->close_on_accept) {
+    struct wire *wire = arg;
+    cr_assert_lt(wire->n_accepted, WIRE_SIDES);
+    if (wire->close_on_accept) {
         conn_close(conn, CLOSE_TOO_MANY, NULL, true);
         return;
     }
-    struct rig_side *side = &rig->accepted[rig->n_accepted++];
-    *side = (struct rig_side){.rig = rig, .conn = conn, .on_event = rig->on_accepted_event};
+    struct wire_side *side = &wire->accepted[wire->n_accepted++];
+    *side = (struct wire_side){.wire = wire, .conn = conn, .on_event = wire->on_accepted_event};
     conn_set_handler(conn, on_event, side);
 }
 
 static void on_reject(const char *address, enum close_reason reason, const char *text, void *arg)
 {
-    struct rig *rig = arg;
+    struct wire *wire = arg;
     cr_assert(str_starts(address, "127.0.0.1:"), "%s", address);
-    rig->rejects++;
-    rig->reject_reason = reason;
-    str_copy(rig->reject_text, sizeof(rig->reject_text), text);
+    wire->rejects++;
+    wire->reject_reason = reason;
+    str_copy(wire->reject_text, sizeof(wire->reject_text), text);
 }
 
-void rig_init(struct rig *rig)
+void wire_init(struct wire *wire)
 {
-    memset(rig, 0, sizeof(*rig));
-    rig->loop = loop_new();
-    cr_assert_not_null(rig->loop);
-    rig->server_world.now_s = TRUST_NOW;
-    rig->client_world.now_s = TRUST_NOW;
-    trust_authority("lab", &rig->lab);
-    trust_issue(&rig->lab, ROLE_COORDINATOR, "main", &rig->coordinator);
-    trust_issue(&rig->lab, ROLE_WORKER, "p6", &rig->worker);
-    rig->server = trust_server(&rig->lab, &rig->coordinator, &rig->server_world);
-    rig->client = trust_client(&rig->lab, &rig->worker, &rig->client_world, false);
-    rig->joiner = trust_joiner(&rig->lab, &rig->client_world, false);
+    memset(wire, 0, sizeof(*wire));
+    wire->loop = loop_new();
+    cr_assert_not_null(wire->loop);
+    wire->server_world.now_s = TRUST_NOW;
+    wire->client_world.now_s = TRUST_NOW;
+    trust_authority("lab", &wire->lab);
+    trust_issue(&wire->lab, ROLE_COORDINATOR, "main", &wire->coordinator);
+    trust_issue(&wire->lab, ROLE_WORKER, "p6", &wire->worker);
+    wire->server = trust_server(&wire->lab, &wire->coordinator, &wire->server_world);
+    wire->client = trust_client(&wire->lab, &wire->worker, &wire->client_world, false);
+    wire->joiner = trust_joiner(&wire->lab, &wire->client_world, false);
 }
 
-void rig_listen(struct rig *rig)
+void wire_listen(struct wire *wire)
 {
     struct diag *diag = diag_new(4);
-    int err = conn_listen(rig->loop, rig->server, "127.0.0.1:0", &rig->limits, on_accept, on_reject, rig,
-                          &rig->listener, diag);
+    int err = conn_listen(wire->loop, wire->server, "127.0.0.1:0", &wire->limits, on_accept, on_reject, wire,
+                          &wire->listener, diag);
     cr_assert_eq(err, 0, "%s", diag_first(diag));
     diag_free(&diag);
-    snprintf(rig->address, sizeof(rig->address), "127.0.0.1:%u",
-             (unsigned)conn_listener_port(rig->listener));
+    snprintf(wire->address, sizeof(wire->address), "127.0.0.1:%u",
+             (unsigned)conn_listener_port(wire->listener));
 }
 
-static void forget(struct rig_side *sides, size_t n)
+static void forget(struct wire_side *sides, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (sides[i].conn != NULL) {
@@ -138,46 +138,46 @@ static void forget(struct rig_side *sides, size_t n)
     }
 }
 
-void rig_fini(struct rig *rig)
+void wire_fini(struct wire *wire)
 {
-    forget(rig->dialled, rig->n_dialled);
-    forget(rig->accepted, rig->n_accepted);
-    conn_listener_free(&rig->listener);
-    tls_free(&rig->server);
-    tls_free(&rig->client);
-    tls_free(&rig->joiner);
-    loop_free(&rig->loop);
-    trust_free(&rig->lab);
-    trust_free(&rig->coordinator);
-    trust_free(&rig->worker);
+    forget(wire->dialled, wire->n_dialled);
+    forget(wire->accepted, wire->n_accepted);
+    conn_listener_free(&wire->listener);
+    tls_free(&wire->server);
+    tls_free(&wire->client);
+    tls_free(&wire->joiner);
+    loop_free(&wire->loop);
+    trust_free(&wire->lab);
+    trust_free(&wire->coordinator);
+    trust_free(&wire->worker);
 }
 
-struct rig_side *rig_dial(struct rig *rig, struct tls *tls)
+struct wire_side *wire_dial(struct wire *wire, struct tls *tls)
 {
-    cr_assert_lt(rig->n_dialled, RIG_SIDES);
-    struct rig_side *side = &rig->dialled[rig->n_dialled++];
-    *side = (struct rig_side){.rig = rig};
-    cr_assert_eq(conn_dial(rig->loop, tls, rig->address, &rig->limits, on_event, side, &side->conn, NULL),
+    cr_assert_lt(wire->n_dialled, WIRE_SIDES);
+    struct wire_side *side = &wire->dialled[wire->n_dialled++];
+    *side = (struct wire_side){.wire = wire};
+    cr_assert_eq(conn_dial(wire->loop, tls, wire->address, &wire->limits, on_event, side, &side->conn, NULL),
                  0);
     return side;
 }
 
-struct rig_side *rig_connect(struct rig *rig, struct rig_side **accepted)
+struct wire_side *wire_connect(struct wire *wire, struct wire_side **accepted)
 {
-    size_t n = rig->n_accepted;
-    struct rig_side *side = rig_dial(rig, rig->client);
-    RIG_WAIT(rig, side->opens > 0 && rig->n_accepted > n && rig->accepted[n].opens > 0);
-    *accepted = &rig->accepted[n];
+    size_t n = wire->n_accepted;
+    struct wire_side *side = wire_dial(wire, wire->client);
+    WIRE_WAIT(wire, side->opens > 0 && wire->n_accepted > n && wire->accepted[n].opens > 0);
+    *accepted = &wire->accepted[n];
     return side;
 }
 
-int rig_beat(struct rig_side *side, uint64_t n)
+int wire_beat(struct wire_side *side, uint64_t n)
 {
     struct msg msg = {.type = MSG_BEAT, .u.beat = {.n = n}};
     return conn_send(side->conn, &msg);
 }
 
-int rig_output(struct rig_side *side, size_t n)
+int wire_output(struct wire_side *side, size_t n)
 {
     static const uint8_t zeros[262144];
     struct msg msg = {.type = MSG_OUTPUT,
@@ -187,11 +187,11 @@ int rig_output(struct rig_side *side, size_t n)
 
 /* --- bare bytes --- */
 
-void rig_raw_connect(struct rig *rig, struct rig_raw *raw, struct tls *tls)
+void wire_raw_connect(struct wire *wire, struct wire_raw *raw, struct tls *tls)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET,
                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                               .sin_port = htons(conn_listener_port(rig->listener))};
+                               .sin_port = htons(conn_listener_port(wire->listener))};
     raw->s = NULL;
     raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(connect(raw->fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
@@ -199,16 +199,16 @@ void rig_raw_connect(struct rig *rig, struct rig_raw *raw, struct tls *tls)
     if (tls == NULL) {
         return;
     }
-    size_t n = rig->n_accepted;
+    size_t n = wire->n_accepted;
     cr_assert_eq(tls_session_new(tls, raw->fd, &raw->s, NULL), 0);
-    RIG_WAIT(rig, tls_session_handshake(raw->s) == TLS_DONE);
-    RIG_WAIT(rig, rig->n_accepted > n && rig->accepted[n].opens > 0);
+    WIRE_WAIT(wire, tls_session_handshake(raw->s) == TLS_DONE);
+    WIRE_WAIT(wire, wire->n_accepted > n && wire->accepted[n].opens > 0);
 }
 
-void rig_raw_write(struct rig *rig, struct rig_raw *raw, const void *data, size_t n)
+void wire_raw_write(struct wire *wire, struct wire_raw *raw, const void *data, size_t n)
 {
     const uint8_t *p = data;
-    int64_t until = rig_deadline();
+    int64_t until = wire_deadline();
     while (n > 0) {
         size_t put;
         enum tls_io io = tls_session_write(raw->s, p, n, &put);
@@ -217,17 +217,17 @@ void rig_raw_write(struct rig *rig, struct rig_raw *raw, const void *data, size_
             n -= put;
         } else {
             cr_assert(io == TLS_WANT_WRITE || io == TLS_WANT_READ);
-            rig_turn(rig, until, "the bytes are written");
+            wire_turn(wire, until, "the bytes are written");
         }
     }
 }
 
-void rig_raw_expect_goodbye(struct rig *rig, struct rig_raw *raw, enum close_reason reason,
+void wire_raw_expect_goodbye(struct wire *wire, struct wire_raw *raw, enum close_reason reason,
                             const char *part_of_text)
 {
     struct frame_in in;
     frame_in_init(&in, FRAME_MAX);
-    int64_t until = rig_deadline();
+    int64_t until = wire_deadline();
     for (bool found = false; !found;) {
         uint8_t bytes[TLS_RECORD_MAX];
         const uint8_t *p = bytes;
@@ -246,13 +246,13 @@ void rig_raw_expect_goodbye(struct rig *rig, struct rig_raw *raw, enum close_rea
             msg_free(&msg);
         }
         if (!found) {
-            rig_turn(rig, until, "GOODBYE comes");
+            wire_turn(wire, until, "GOODBYE comes");
         }
     }
     frame_in_fini(&in);
 }
 
-bool rig_raw_is_ended(const struct rig_raw *raw)
+bool wire_raw_is_ended(const struct wire_raw *raw)
 {
     char bytes[4096];
     ssize_t rc;
@@ -261,7 +261,7 @@ bool rig_raw_is_ended(const struct rig_raw *raw)
     return rc == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-void rig_raw_close(struct rig_raw *raw)
+void wire_raw_close(struct wire_raw *raw)
 {
     tls_session_free(&raw->s);
     close(raw->fd);
