@@ -105,10 +105,9 @@ static int check_role(struct joining *j)
         return 0;
     }
     const char *word = vocab_role((int)want);
-    return refuse(j, CLOSE_TOKEN_ROLE, ERR_DENIED, "the token is for a %s and not for a %s: %s",
-                  vocab_role((int)have), word != NULL ? word : "role that is unknown here",
-                  have == ROLE_WORKER ? "`makespan-worker join` takes it"
-                                      : "`makespan login` takes it");
+    return refuse(j, CLOSE_TOKEN_ROLE, ERR_DENIED, "the token's role is %s and not %s: %s takes it",
+                  vocab_role((int)have), word != NULL ? word : "one that is unknown here",
+                  have == ROLE_WORKER ? "`makespan-worker join`" : "`makespan login`");
 }
 
 static int check_request(struct joining *j)
@@ -435,6 +434,9 @@ int ca_join(struct ca *ca, const struct ca_request *request, int64_t wall_ns, st
     }
     if (rc == 0) {
         rc = grant_it(&j);
+    }
+    if (rc < 0) {
+        memset(out, 0, sizeof(*out));
     }
     pki_cert_free(&j.cert);
     mem_arena_free(&j.arena);
