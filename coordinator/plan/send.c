@@ -105,7 +105,7 @@ static void view_hosts(const struct plan *plan, struct plan_now now, struct view
         struct sched_host *s = &v->hosts[i];
         s->ready = host->up && host->state == HOST_ACTIVE;
         s->room = host->room;
-        s->held = (uint32_t)plan_count_flights(host);
+        s->held = host->up ? (uint32_t)plan_count_flights(host) : 0;
         s->keeps = plan_lease_keeps(host, now);
         s->machine = host->machine;
         s->served = host->served;

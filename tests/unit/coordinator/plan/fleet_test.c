@@ -1,7 +1,14 @@
-/* A sweep over a fleet: handing out, reconnection, failures, cancel and retry. */
+/* What happens between a fleet and the planner: links, leases, what a worker holds, refusals. */
 #include "tests/unit/coordinator/plan/rig.h"
 
+#include "common/err.h"
+#include "common/mem.h"
+#include "coordinator/store/attempts.h"
+#include "coordinator/store/hosts.h"
+#include "coordinator/store/runs.h"
+
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SMALL                                                                                      \
@@ -11,11 +18,26 @@
     "jobs: [1, 2]\n"                                                                               \
     "repeat: {warmup: 1, until: 2}\n"
 
+static struct rig_worker *one_host(struct rig **rig)
+{
+    *rig = rig_new();
+    struct rig_worker *w = rig_host(*rig, "alpha", "p6", 4000, INT64_C(1) << 30);
+    w->room = 0;
+    rig_up(*rig, w);
+    return w;
+}
+
+static int64_t held_run(struct rig *rig, struct rig_worker *w)
+{
+    rig_settle(rig);
+    cr_assert(rig_head(w) != NULL);
+    return rig_head(w)->order.run;
+}
+
 Test(fleet, a_sweep_runs_to_its_end)
 {
-    struct rig *rig = rig_new();
-    struct rig_worker *w = rig_host(rig, "alpha", "p6", 4000, INT64_C(1) << 30);
-    rig_up(rig, w);
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
     int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
     int made = 0;
     while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
@@ -31,5 +53,599 @@ Test(fleet, a_sweep_runs_to_its_end)
     cr_assert_eq(json_int(s, "have", 0), 8);
     cr_assert_eq(json_int(s, "eta_ns", -1), 0);
     json_decref(s);
+    cr_assert(strstr(buf_str(&rig->events), "sweep-ended: small/1 is done") != NULL);
+    rig_free(&rig);
+}
+
+Test(fleet, one_is_held_in_advance_and_no_more)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    w->room = 5;
+    rig_down(rig, w);
+    rig_up(rig, w);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2);
+    cr_assert_eq(rig->assigned, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, warm_ups_come_first_and_a_pair_of_blocks_is_mirrored)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t cells[12];
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    for (int i = 0; i < 12; i++) {
+        rig_settle(rig);
+        cr_assert_eq(rig_head(w)->order.warmup, i < 4);
+        cr_assert_eq(rig_head(w)->order.slot, i);
+        cr_assert_eq(rig_head(w)->order.block, i / 4);
+        cells[i] = rig_head(w)->order.cell;
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(cells[i], cells[4 + i], "warm-ups have the order of block 1");
+        cr_assert_eq(cells[4 + i], cells[11 - i], "block 2 is block 1 backwards");
+    }
+    rig_free(&rig);
+}
+
+Test(fleet, nothing_leaves_before_the_commit)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_feed(rig, w, SIZE_MAX);
+    size_t before = rig->assigned;
+    plan_turn(rig->plan, rig->now);
+    cr_assert_eq(rig->assigned, before);
+    rig_roll_back(rig, -ERR_FULL);
+    cr_assert_eq(rig->assigned, before);
+    cr_assert_eq(w->held_count, 1, "its records are still at the worker");
+    rig_up(rig, w);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig->assigned, before + 1);
+    rig_free(&rig);
+}
+
+Test(fleet, what_is_not_taken_in_time_is_sent_again)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(w->wire_count, 1);
+    int64_t run = w->wire[0].run;
+    w->wire_count = 0; /* lost in a worker that hangs */
+    cr_assert_eq(rig->next, rig->now.mono_ns + rig->conf.take_ns);
+    rig_pass(rig, rig->conf.take_ns - 1);
+    cr_assert_eq(rig_run(rig, run).state, RUN_SENT);
+    rig_pass(rig, 1);
+    cr_assert_eq(rig_run(rig, run).state, RUN_QUEUED);
+    cr_assert_eq(w->wire[0].kind, RIG_WITHDRAW);
+    plan_ready(rig->plan, rig->now, w->id, 1);
+    cr_assert_eq(rig_turn(rig), 0);
+    struct model_run again = rig_run(rig, run);
+    cr_assert_eq(again.state, RUN_SENT);
+    cr_assert_eq(again.attempts, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, a_taken_that_comes_late_takes_the_run_up_again)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(rig_turn(rig), 0);
+    struct rig_message m = w->wire[0];
+    w->wire_count = 0;
+    rig_pass(rig, rig->conf.take_ns);
+    cr_assert_eq(rig_run(rig, m.run).state, RUN_QUEUED);
+    cr_assert_eq(plan_taken(rig->plan, rig->now, w->id, m.run, m.attempt), 0);
+    cr_assert_eq(rig_run(rig, m.run).state, RUN_RUNNING);
+    w->held[0] = (struct rig_held){.order = m, .state = PLAN_HELD_QUEUED};
+    w->held_count = 1;
+    while (rig_deliver(rig, w)) { /* the WITHDRAW that was on its way */
+    }
+    cr_assert_eq(rig_run(rig, m.run).state, RUN_QUEUED, "it was withdrawn in time");
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, m.run).attempts, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, a_link_that_drops_does_not_touch_the_run)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    rig_down(rig, w);
+    rig_pass(rig, 10 * CLOCK_MIN);
+    cr_assert_eq(rig_run(rig, run).state, RUN_RUNNING);
+    json_t *s = rig_status(rig, sweep);
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    json_t *now = json_array_get(json_object_get(host, "now"), 0);
+    cr_assert_str_eq(json_str(now, "state", ""), "unreachable");
+    cr_assert_eq(json_int(now, "age_ns", 0), 10 * CLOCK_MIN);
+    cr_assert_str_eq(json_str(json_object_get(host, "wait"), "owner", ""), "alpha");
+    json_decref(s);
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_up(rig, w);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).attempts, 1, "it was made once");
+    rig_free(&rig);
+}
+
+Test(fleet, what_the_worker_lost_is_queued_again)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(rig_turn(rig), 0);
+    int64_t run = w->wire[0].run;
+    rig_down(rig, w); /* the assignment is lost on the wire */
+    cr_assert_eq(rig_turn(rig), 0);
+    rig_pass(rig, 5 * CLOCK_MIN);
+    cr_assert_eq(rig_run(rig, run).state, RUN_SENT, "only the worker can say");
+    rig_up(rig, w);
+    cr_assert_eq(rig_run(rig, run).state, RUN_QUEUED);
+    rig_settle(rig);
+    cr_assert_eq(rig_head(w)->order.run, run);
+    cr_assert_eq(rig_head(w)->order.attempt, 2, "the number of an attempt is used once");
+    rig_free(&rig);
+}
+
+Test(fleet, a_coordinator_that_dies_attaches_its_workers_again)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    rig_crash(rig);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_RUNNING);
+    rig_up(rig, w);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_RUNNING);
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).attempts, 1);
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_assert_eq(rig_count(rig, sweep, RUN_DONE, false), 8);
+    rig_free(&rig);
+}
+
+Test(fleet, a_result_whose_acknowledgement_was_lost_is_not_waited_for)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "retry: {invalid: 1}\nhosts: [alpha]\n");
+    for (int i = 0; i < 4; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    rig_end(rig, w, OUTCOME_INVALID, PHASE_CHECK);
+    struct rig_held spooled = w->held[0];
+    plan_ready(rig->plan, rig->now, w->id, 0);
+    rig_feed(rig, w, SIZE_MAX);
+    cr_assert_eq(rig_turn(rig), 0); /* committed; the ACK is lost with the link */
+    rig_down(rig, w);
+    cr_assert_eq(rig_turn(rig), 0);
+    w->held[0] = spooled;
+    w->held_count = 1;
+    struct plan_held held = {run, spooled.order.attempt, PLAN_HELD_SPOOLED, PHASE_IDLE};
+    struct plan_hello hello = {
+        .boot_id = w->boot, .version = "1", .room = 1, .held = &held, .held_count = 1};
+    w->up = true;
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, w->id, &hello, NULL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_SENT, "the next attempt is under way");
+    cr_assert_eq(rig_run(rig, run).attempts, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, an_attempt_that_was_given_up_counts_when_it_comes)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    w->room = 1;
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    for (int i = 0; i < 4; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    int64_t run = held_run(rig, w);
+    struct rig_held lost = w->held[0];
+    rig_down(rig, w);
+    w->held_count = 0; /* its journal is gone, as it seems */
+    rig_up(rig, w);
+    rig_settle(rig);
+    cr_assert_eq(rig_head(w)->order.run, run);
+    cr_assert_eq(rig_head(w)->order.attempt, 2);
+    rig_begin(rig, w);
+    /* But the first attempt was made, and arrives. */
+    lost.state = PLAN_HELD_SPOOLED;
+    lost.outcome = OUTCOME_OK;
+    lost.phase = PHASE_CHECK;
+    w->held[w->held_count++] = lost;
+    rig_feed(rig, w, SIZE_MAX);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).counted, 1);
+    bool cancelled = false;
+    for (size_t i = 0; i < w->wire_count; i++) {
+        cancelled = cancelled || (w->wire[i].kind == RIG_CANCEL && w->wire[i].run == run &&
+                                  w->wire[i].attempt == 2);
+    }
+    cr_assert(cancelled, "the second is called off");
+    rig_settle(rig);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).counted, 1);
+    struct mem_arena *arena = mem_arena_new(0);
+    struct model_attempt a;
+    cr_assert_eq(store_attempt_get(rig->store, run, 1, arena, &a), 0);
+    cr_assert(a.late);
+    mem_arena_free(&arena);
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    rig_free(&rig);
+}
+
+Test(fleet, what_was_never_handed_out_is_turned_away)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *other = rig_host(rig, "beta", "", 4000, 0);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t run = held_run(rig, w);
+    struct plan_held held[] = {{run, 1, PLAN_HELD_RUNNING, PHASE_MEASURE},
+                               {999, 1, PLAN_HELD_QUEUED, PHASE_IDLE},
+                               {998, 1, PLAN_HELD_SPOOLED, PHASE_IDLE}};
+    struct plan_hello hello = {
+        .boot_id = "x", .version = "1", .room = 1, .held = held, .held_count = 3};
+    other->up = true;
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, other->id, &hello, NULL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(other->wire_count, 2);
+    cr_assert_eq(other->wire[0].kind, RIG_CANCEL);
+    cr_assert_eq(other->wire[0].run, run);
+    cr_assert_eq(other->wire[1].kind, RIG_WITHDRAW);
+    cr_assert(strstr(buf_str(&rig->events), "refused: holds attempt 1 of run 999") != NULL);
+    cr_assert_eq(rig_run(rig, run).state, RUN_RUNNING, "the host that has it goes on");
+    rig_free(&rig);
+}
+
+Test(fleet, overdue_is_said_once_with_its_age)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n"
+                                         "per: {alpha: {timeout: {setup: 1m, reset: 1m, run: 10m, "
+                                         "check: 1m}}}\n");
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    /* From RESET on: 1m + quiet's 10m + 10m + 1m, and the slack. */
+    int64_t span = 22 * CLOCK_MIN + 10 * CLOCK_MIN;
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig->next, rig->now.mono_ns + span);
+    rig_pass(rig, span - 1);
+    cr_assert(strstr(buf_str(&rig->events), "overdue") == NULL);
+    rig_pass(rig, 1);
+    cr_assert(strstr(buf_str(&rig->events), "overdue: past its expected end, in reset") != NULL);
+    buf_reset(&rig->events);
+    rig_pass(rig, CLOCK_MIN);
+    cr_assert(strstr(buf_str(&rig->events), "overdue") == NULL, "once");
+    json_t *s = rig_status(rig, sweep);
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    json_t *now = json_array_get(json_object_get(host, "now"), 0);
+    cr_assert_eq(json_int(now, "overdue_ns", 0), CLOCK_MIN);
+    json_decref(s);
+    /* A phase that moves on is not overdue. */
+    cr_assert_eq(plan_phase(rig->plan, rig->now, w->id, run, 1, PHASE_MEASURE, NULL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig->next, rig->now.mono_ns + 21 * CLOCK_MIN);
+    /* But it does not stay for ever. */
+    rig_pass(rig, 21 * CLOCK_MIN);
+    rig_pass(rig, rig->conf.lost_after_ns);
+    cr_assert_eq(rig_run(rig, run).state, RUN_NODATA);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    cr_assert_eq(w->wire[w->wire_count - 1].kind, RIG_CANCEL);
+    rig_free(&rig);
+}
+
+Test(fleet, a_host_that_stays_away_is_lost_and_the_sweep_ends_without_it)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *b = rig_host(rig, "beta", "", 4000, 0);
+    rig_up(rig, b);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha, beta]\n");
+    for (int i = 0; i < 4; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    rig_down(rig, w);
+    for (int i = 0; i < 12; i++) {
+        rig_make(rig, b, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_ACTIVE);
+    rig_pass(rig, rig->conf.lost_after_ns - 1);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_ACTIVE);
+    rig_pass(rig, 1);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    cr_assert_eq(rig_run(rig, run).state, RUN_NODATA);
+    cr_assert_eq(rig_count(rig, sweep, RUN_NODATA, false), 4, "the block that was drawn");
+    cr_assert_eq(rig_count(rig, sweep, RUN_DONE, false), 8, "beta's");
+    json_t *s = rig_status(rig, sweep);
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    cr_assert_eq(json_int(host, "no_data", 0), 8);
+    json_decref(s);
+    /* It comes back: what it made is taken, late. */
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_up(rig, w);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).counted, 1);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    cr_assert_eq(w->held_count, 0);
+    rig_free(&rig);
+}
+
+Test(fleet, after_a_restart_the_wait_begins_anew)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    held_run(rig, w);
+    rig_down(rig, w);
+    rig_pass(rig, rig->conf.lost_after_ns - 1);
+    rig_crash(rig);
+    rig->now.wall_ns += 400 * CLOCK_DAY; /* the clock was stepped */
+    rig_pass(rig, rig->conf.lost_after_ns - 1);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_ACTIVE);
+    rig_pass(rig, 1);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    rig_free(&rig);
+}
+
+Test(fleet, a_worker_that_will_not_ends_its_cells)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    for (int made = 0; rig_state(rig, sweep) == SWEEP_ACTIVE; made++) {
+        cr_assert_lt(made, 20);
+        rig_settle(rig);
+        struct rig_message m = w->held[0].order;
+        w->held_count = 0;
+        cr_assert_eq(plan_refused(rig->plan, rig->now, w->id, m.run, m.attempt, ERR_DENIED,
+                                  "its configuration allows no setup"),
+                     0);
+        plan_ready(rig->plan, rig->now, w->id, 1);
+        cr_assert_eq(rig_turn(rig), 0);
+    }
+    cr_assert_eq(rig->assigned, 2, "once a variant");
+    cr_assert_eq(rig_count(rig, sweep, RUN_SKIPPED, true), 4);
+    json_t *s = rig_status(rig, sweep);
+    json_t *cell = json_array_get(json_object_get(s, "cells"), 0);
+    cr_assert_str_eq(json_str(cell, "state", ""), "skipped");
+    cr_assert_str_eq(json_str(cell, "reason", ""),
+                     "the worker refuses: its configuration allows no setup");
+    json_decref(s);
+    rig_free(&rig);
+}
+
+Test(fleet, a_worker_without_room_gets_nothing_until_it_says_so)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(rig_turn(rig), 0);
+    struct rig_message m = w->wire[0];
+    w->wire_count = 0;
+    cr_assert_eq(plan_refused(rig->plan, rig->now, w->id, m.run, m.attempt, ERR_BUSY, "disk full"),
+                 0);
+    rig_pass(rig, CLOCK_HOUR);
+    cr_assert_eq(rig->assigned, 1);
+    json_t *s = rig_status(rig, sweep);
+    json_t *wait = json_object_get(json_array_get(json_object_get(s, "hosts"), 0), "wait");
+    cr_assert_str_eq(json_str(wait, "for", ""), "room at the worker");
+    json_decref(s);
+    plan_ready(rig->plan, rig->now, w->id, 1);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig->assigned, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, one_machine_runs_one_attempt_at_a_time)
+{
+    struct rig *rig = rig_new();
+    struct rig_worker *a = rig_host(rig, "alpha", "all", 4000, 0);
+    struct rig_worker *b = rig_host(rig, "beta", "all", 4000, 0);
+    strcpy(a->boot, "same");
+    strcpy(b->boot, "same");
+    a->room = b->room = 3;
+    rig_up(rig, a);
+    rig_up(rig, b);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    int made[2] = {0, 0};
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_settle(rig);
+        cr_assert(rig_head(a) == NULL || rig_head(b) == NULL, "both hold something");
+        struct rig_worker *w = rig_head(a) != NULL ? a : b;
+        cr_assert(rig_head(w) != NULL);
+        made[w == b]++;
+        cr_assert(abs(made[0] - made[1]) <= 1, "they take turns");
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_assert_eq(made[0], 12);
+    cr_assert_eq(made[1], 12);
+    rig_free(&rig);
+}
+
+Test(fleet, a_host_away_keeps_its_machine_until_its_time_is_over)
+{
+    struct rig *rig = rig_new();
+    struct rig_worker *a = rig_host(rig, "alpha", "all", 4000, 0);
+    struct rig_worker *b = rig_host(rig, "beta", "all", 4000, 0);
+    strcpy(a->boot, "same");
+    strcpy(b->boot, "same");
+    rig_up(rig, a);
+    rig_up(rig, b);
+    rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    rig_settle(rig);
+    struct rig_worker *holder = rig_head(a) != NULL ? a : b;
+    struct rig_worker *other = holder == a ? b : a;
+    rig_begin(rig, holder);
+    rig_down(rig, holder);
+    size_t before = rig->assigned;
+    rig_pass(rig, CLOCK_HOUR);
+    cr_assert_eq(rig->assigned, before, "it may still be measuring");
+    rig_pass(rig, 4 * CLOCK_HOUR);
+    cr_assert_eq(rig->assigned, before + 1);
+    cr_assert_eq(other->wire_count, 1);
+    rig_free(&rig);
+}
+
+Test(fleet, a_host_that_is_drained_finishes_and_takes_no_more)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t id;
+    w->room = 1;
+    rig_down(rig, w);
+    rig_up(rig, w);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2);
+    rig_begin(rig, w);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_DRAIN, NULL, "op", &id, NULL), 0);
+    cr_assert_eq(id, w->id);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 1, "what had not begun is withdrawn");
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    cr_assert_eq(w->held_count, 0);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_RESUME, NULL, "op", NULL, NULL), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2);
+    rig_free(&rig);
+}
+
+Test(fleet, labels_and_their_mistakes)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct diag *diag = diag_new(8);
+    struct mem_arena *arena = mem_arena_new(0);
+    struct model_host row;
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_LABEL, "quad", "op", NULL, diag), 0);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_UNLABEL, "p6", "op", NULL, diag), 0);
+    cr_assert_eq(store_host_get(rig->store, w->id, arena, &row), 0);
+    cr_assert_eq(row.class_count, 1);
+    cr_assert_str_eq(row.classes[0], "quad");
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_LABEL, "no name", "op", NULL, diag),
+        -ERR_INVAL);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_UNLABEL, "p6", "op", NULL, diag),
+        -ERR_NOTFOUND);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "nobody", PLAN_HOST_DRAIN, NULL, "op", NULL, diag),
+        -ERR_NOTFOUND);
+    cr_assert_eq(diag_errors(diag), 3);
+    cr_assert_eq(plan_failed(rig->plan), 0, "mistakes of an admin fail no turn");
+    mem_arena_free(&arena);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
+Test(fleet, a_revoked_host_loses_its_runs_and_does_not_come_back)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t run = held_run(rig, w);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_REVOKE, NULL, "op", NULL, NULL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_NODATA);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    rig_down(rig, w);
+    struct diag *diag = diag_new(4);
+    struct plan_hello hello = {.boot_id = "x", .version = "1"};
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, w->id, &hello, diag), -ERR_DENIED);
+    cr_assert_str_eq(diag_first(diag), "host `alpha` was revoked");
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, 777, &hello, diag), -ERR_NOTFOUND);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
+Test(fleet, away_is_committed_before_the_worker_may_go)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    cr_assert_eq(plan_away(rig->plan, rig->now, w->id, run, 1, CLOCK_MIN, "reboot"), 0);
+    cr_assert_eq(w->wire_count, 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(w->wire[0].kind, RIG_AWAY_OK);
+    cr_assert_eq(rig_run(rig, run).state, RUN_AWAY);
+    rig_down(rig, w);
+    rig_up(rig, w); /* it holds it still */
+    cr_assert_eq(rig_run(rig, run).state, RUN_RUNNING);
+    cr_assert_eq(plan_away(rig->plan, rig->now, w->id, run, 2, CLOCK_MIN, "reboot"), -ERR_NOTFOUND);
+    rig_free(&rig);
+}
+
+Test(fleet, clones_are_a_warning)
+{
+    struct rig *rig;
+    one_host(&rig);
+    struct rig_worker *b = rig_host(rig, "beta", "", 4000, 0);
+    struct diag *diag = diag_new(4);
+    struct plan_hello hello = {.boot_id = "y", .machine_id = "alpha", .version = "1"};
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, b->id, &hello, diag), 0);
+    cr_assert_eq(diag_count(diag), 1);
+    cr_assert(strstr(diag_get(diag, 0)->text, "`alpha` has the same machine id") != NULL);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
+Test(fleet, ready_does_not_count_what_is_on_its_way)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig->assigned, 1);
+    plan_ready(rig->plan, rig->now, w->id, 1); /* said before the assignment arrived */
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig->assigned, 1);
     rig_free(&rig);
 }

@@ -537,7 +537,7 @@ static int send_record(struct rig *rig, struct rig_worker *w, const struct rig_h
                               .boot_id = w->boot,
                               .visit = 1,
                               .jobs = h->order.jobs,
-                              .worker_version = "1"};
+                              .worker_version = w->name};
     return ingest_result(rig->ingest, wall, w->id, seq, &a, NULL, 0);
 }
 
