@@ -87,5 +87,7 @@ void confine_kill(struct confine_group *group, int64_t grace_ns, int64_t limit_n
 void confine_signal(struct confine_group *group, int signal);
 /* Closes the group. What is stuck in it is remembered, and confine_begin() refuses while it lives. NULL inside is fine; not while a kill is under way. */
 void confine_end(struct confine_group **group);
+/* Closes the group at once, without waiting and without the callback of a kill that is under way: when the process ends. NULL inside is fine. */
+void confine_abandon(struct confine_group **group);
 
 #endif

@@ -217,7 +217,8 @@ int parse_proc_pid_stat(const char *text, int64_t hz, struct os_proc *out)
     out->pgid = field[1];
     out->sid = field[2];
     out->kernel = (field[5] & KERNEL_THREAD) != 0;
-    out->zombie = state == 'Z' || state == 'X' || state == 'x';
+    /* A process whose first thread ended is shown as a zombie while the others work on. */
+    out->zombie = (state == 'Z' || state == 'X' || state == 'x') && field[16] <= 1;
     out->cpu_ns = scaled(field[10], tick) + scaled(field[11], tick);
     out->start = field[18];
     return 0;

@@ -202,6 +202,10 @@ Test(parse, a_process_with_a_hostile_name)
     cr_expect_eq(p.cpu_ns, INT64_C(70000000));
     cr_expect_eq(p.ppid, 2);
     free(text);
+    cr_assert_eq(parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0\n", 100, &p), 0);
+    cr_expect(p.zombie);
+    cr_assert_eq(parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 2 0 5 0 0\n", 100, &p), 0);
+    cr_expect_not(p.zombie, "its other thread lives");
     cr_expect_eq(parse_proc_pid_stat("12 (x", 100, &p), -ERR_SYNTAX);
     cr_expect_eq(parse_proc_pid_stat("12 (x) S 1 2", 100, &p), -ERR_SYNTAX);
     cr_expect_eq(parse_proc_pid_stat("", 100, &p), -ERR_SYNTAX);
