@@ -4,7 +4,7 @@
 
 #include "common/attr.h"
 
-#include <jansson.h>
+#include "common/json.h"
 #include <stddef.h>
 
 struct buf;
