@@ -151,10 +151,13 @@ Test(fileio_lock, links_and_other_kinds_of_file_are_refused)
     fputs("precious", f);
     fclose(f);
     cr_assert_eq(symlink("victim", "symlink"), 0);
+    cr_assert_eq(symlink("nothing", "dangling"), 0);
+    cr_assert_eq(file_lock_take("symlink", "me", &lock, other), -ERR_INVAL);
+    cr_assert_eq(file_lock_take("dangling", "me", &lock, other), -ERR_INVAL);
+    cr_assert_not(file_exists("nothing"));
     cr_assert_eq(link("victim", "hardlink"), 0);
     cr_assert_eq(mkfifo("fifo", 0666), 0);
     cr_assert_eq(mkdir("folder", 0777), 0);
-    cr_assert_eq(file_lock_take("symlink", "me", &lock, other), -ERR_INVAL);
     cr_assert_eq(file_lock_take("hardlink", "me", &lock, other), -ERR_INVAL);
     cr_assert_eq(file_lock_take("fifo", "me", &lock, other), -ERR_INVAL);
     cr_assert_eq(file_lock_take("folder", "me", &lock, other), -ERR_INVAL);
