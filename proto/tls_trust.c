@@ -143,10 +143,16 @@ static bool role(struct trial *t)
                     "the certificate of %s %s is not one with which to connect to a coordinator", word,
                     t->id.name);
     }
-    if (t->tls->kind != TLS_SERVER && (!coordinator || !purpose_ok)) {
+    if (t->tls->kind != TLS_SERVER && !coordinator) {
         return FAIL(t, TELL_ROLE, CLOSE_CERT_ROLE,
                     "the server at this address has the certificate of %s %s, not that of a "
                     "coordinator: do not trust it",
+                    word, t->id.name);
+    }
+    if (t->tls->kind != TLS_SERVER && !purpose_ok) {
+        return FAIL(t, TELL_ROLE, CLOSE_CERT_ROLE,
+                    "the certificate of the server at this address (%s %s) is not one for servers: do "
+                    "not trust it",
                     word, t->id.name);
     }
     return true;

@@ -133,6 +133,17 @@ Test(conn_close, quiet_and_then_no_turn)
     (void)wire_dial(&wire, wire.client);
 }
 
+Test(conn_close, quiet_at_the_very_end_is_told_there)
+{
+    struct wire_raw raw;
+    wire_listen(&wire);
+    wire_raw_connect(&wire, &raw, wire.client);
+    wire_fini(&wire); /* closes quietly and frees the loop, without a turn */
+    wire_raw_expect_goodbye(&wire, &raw, CLOSE_SHUTDOWN, close_text(CLOSE_SHUTDOWN));
+    wire_raw_close(&raw);
+    wire_init(&wire);
+}
+
 Test(conn_close, quiet_with_a_reader_that_does_not_read)
 {
     struct wire_side *accepted;
@@ -338,16 +349,24 @@ Test(conn_close, the_other_side_vanishes)
     expect_end(accepted, CLOSE_IO, false, "Connection reset by peer");
 }
 
+/* More than the kernel takes, so that this end is waiting to write. */
+static void fill(struct wire_side *side)
+{
+    for (int i = 0; i < 100; i++) {
+        cr_assert_eq(wire_output(side, 262144), 0);
+    }
+    loop_turn(wire.loop, 0);
+    cr_assert_gt(conn_queued(side->conn), 0);
+}
+
 Test(conn_close, the_other_side_vanishes_while_this_one_sends)
 {
     struct wire_raw raw;
+    wire.limits.queue_max = (size_t)64 * 1024 * 1024;
     wire_listen(&wire);
     wire_raw_connect(&wire, &raw, wire.client);
     struct wire_side *accepted = &wire.accepted[0];
-    for (int i = 0; i < 14; i++) {
-        cr_assert_eq(wire_output(accepted, 262144), 0);
-    }
-    loop_turn(wire.loop, 0);
+    fill(accepted);
     wire_raw_close(&raw); /* unread bytes make it a reset */
     WIRE_WAIT(&wire, accepted->closes == 1);
     cr_expect(accepted->reason == CLOSE_IO || accepted->reason == CLOSE_EOF, "%s", accepted->text);
@@ -360,13 +379,11 @@ Test(conn_close, goodbye_and_then_a_reset_while_this_one_sends)
     struct buf frame = BUF_INIT;
     struct msg msg = {.type = MSG_GOODBYE, .u.goodbye = {.reason = CLOSE_STORE, .text = "disk full"}};
     cr_assert_eq(msg_encode(&msg, &frame), 0);
+    wire.limits.queue_max = (size_t)64 * 1024 * 1024;
     wire_listen(&wire);
     wire_raw_connect(&wire, &raw, wire.client);
     struct wire_side *accepted = &wire.accepted[0];
-    for (int i = 0; i < 14; i++) {
-        cr_assert_eq(wire_output(accepted, 262144), 0);
-    }
-    loop_turn(wire.loop, 0);
+    fill(accepted);
     size_t put;
     cr_assert_eq(tls_session_write(raw.s, frame.data, frame.len, &put), TLS_DONE);
     cr_assert_eq(put, frame.len);

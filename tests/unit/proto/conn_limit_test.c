@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -85,6 +86,27 @@ Test(conn_limit, bytes_that_are_no_tls)
     WIRE_WAIT(&wire, wire_raw_is_ended(&raw));
     wire_raw_close(&raw);
     WIRE_WAIT(&wire, conn_listener_count(wire.listener) == 0);
+}
+
+/* What the refused client still sends must not turn the end into a reset, which could destroy the
+ * alert on its way. */
+Test(conn_limit, a_refusal_is_no_reset)
+{
+    struct wire_raw raw;
+    char bytes[20000];
+    memset(bytes, 'x', sizeof(bytes));
+    memcpy(bytes, "\x16\x03\x01\x00\x05", 5); /* a record of TLS without sense */
+    wire_listen(&wire);
+    wire_raw_connect(&wire, &raw, NULL);
+    cr_assert_eq(send(raw.fd, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
+    WIRE_WAIT(&wire, wire.rejects == 1);
+    cr_assert_eq(send(raw.fd, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
+    ssize_t rc;
+    WIRE_WAIT(&wire, (rc = recv(raw.fd, bytes, sizeof(bytes), 0)) >= 0 || errno != EAGAIN);
+    cr_expect_gt(rc, 0, "an alert");
+    WIRE_WAIT(&wire, (rc = recv(raw.fd, bytes, sizeof(bytes), 0)) >= 0 || errno != EAGAIN);
+    cr_expect_eq(rc, 0, "the end");
+    wire_raw_close(&raw);
 }
 
 /* Those who are refused are waited for, so that the alert reaches them; they go in any order. */

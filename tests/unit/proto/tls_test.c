@@ -218,6 +218,27 @@ Test(tls, an_end_without_notice_is_an_end)
     tls_free(&client);
 }
 
+/* A write fails first; what came before can still be read. */
+Test(tls, last_words_are_heard_after_a_failed_write)
+{
+    struct tls *server = trust_server(&lab, &coordinator, &server_world);
+    struct tls *client = trust_client(&lab, &worker, &client_world, false);
+    struct meeting m;
+    meet(&m, server, client);
+    char bytes[8];
+    size_t n;
+    cr_assert_eq(tls_session_write(m.client.s, "bye", 3, &n), TLS_DONE);
+    cr_assert_eq(shutdown(m.client.fd, SHUT_RDWR), 0);
+    cr_assert_eq(tls_session_write(m.server.s, "x", 1, &n), TLS_EOF);
+    cr_expect_str_eq(tls_session_text(m.server.s), strerror(EPIPE));
+    cr_assert_eq(tls_session_read(m.server.s, bytes, sizeof(bytes), &n), TLS_DONE);
+    cr_expect_eq(n, 3);
+    cr_expect_eq(tls_session_read(m.server.s, bytes, sizeof(bytes), &n), TLS_EOF);
+    part(&m);
+    tls_free(&server);
+    tls_free(&client);
+}
+
 Test(tls, client_of_another_fleet)
 {
     struct trust_pair stranger;
@@ -366,6 +387,48 @@ Test(tls, server_refuses_a_coordinator_as_client)
 {
     expect_refused(&coordinator, ALPN, TLS1_3_VERSION, CLOSE_CERT_ROLE,
                    "the certificate of coordinator main is not one with which to connect", 43);
+}
+
+/* A certificate that the lab's authority signed, and that it would never issue. */
+static void forge(const char *san, const char *usage, struct trust_pair *out)
+{
+    X509 *x = X509_new();
+    cr_assert_eq(pki_key_make(&out->key, NULL), 0);
+    X509_set_version(x, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 7);
+    X509_set_issuer_name(x, X509_get_subject_name(pki_cert_x509(lab.cert)));
+    ASN1_TIME_set_string_X509(X509_getm_notBefore(x), "20260101000000Z");
+    ASN1_TIME_set_string_X509(X509_getm_notAfter(x), "20300101000000Z");
+    X509_set_pubkey(x, pki_key_pkey(out->key));
+    X509_EXTENSION *ext = X509V3_EXT_conf_nid(NULL, NULL, NID_ext_key_usage, usage);
+    X509_add_ext(x, ext, -1);
+    X509_EXTENSION_free(ext);
+    ext = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, san);
+    X509_add_ext(x, ext, -1);
+    X509_EXTENSION_free(ext);
+    cr_assert_gt(X509_sign(x, pki_key_pkey(lab.key), EVP_sha256()), 0);
+    out->cert = pki_cert_wrap(x);
+    X509_free(x);
+}
+
+static void expect_forgery_refused(const char *san, const char *usage, enum close_reason reason,
+                                   const char *text, int alert)
+{
+    struct trust_pair forgery;
+    forge(san, usage, &forgery);
+    expect_refused(&forgery, ALPN, TLS1_3_VERSION, reason, text, alert);
+    trust_free(&forgery);
+}
+
+Test(tls, server_refuses_odd_certificates_of_its_own_authority)
+{
+    expect_forgery_refused("URI:urn:makespan:other:worker:p6", "clientAuth", CLOSE_CERT_AUTHORITY,
+                           "the certificate is for the fleet other", 48);
+    expect_forgery_refused("URI:urn:makespan:lab:coordinator:p6", "clientAuth", CLOSE_CERT_ROLE,
+                           "the certificate of coordinator p6 is not one with which to connect", 43);
+    expect_forgery_refused("URI:urn:makespan:lab:worker:p6", "serverAuth", CLOSE_CERT_ROLE,
+                           "the certificate of worker p6 is not one with which to connect", 43);
+    expect_forgery_refused("DNS:p6", "clientAuth", CLOSE_CERT_ROLE, "names no member of a fleet", 40);
 }
 
 Test(tls, server_speaks_with_the_first_of_several_protocols_that_it_knows)
@@ -553,6 +616,19 @@ Test(tls, a_worker_is_no_coordinator)
     struct tls *joiner = trust_joiner(&lab, &client_world, false);
     imposter(&worker, joiner, CLOSE_CERT_ROLE, "not that of a coordinator: do not trust it");
     tls_free(&joiner);
+}
+
+Test(tls, a_coordinator_by_name_alone)
+{
+    struct trust_pair forgery;
+    struct tls *client = trust_client(&lab, &worker, &client_world, false);
+    forge("URI:urn:makespan:lab:coordinator:main", "clientAuth", &forgery);
+    imposter(&forgery, client, CLOSE_CERT_ROLE, "(coordinator main) is not one for servers");
+    trust_free(&forgery);
+    forge("URI:urn:makespan:lab:worker:main", "serverAuth", &forgery);
+    imposter(&forgery, client, CLOSE_CERT_ROLE, "has the certificate of worker main, not that of a");
+    trust_free(&forgery);
+    tls_free(&client);
 }
 
 Test(tls, a_server_that_agrees_on_no_protocol)

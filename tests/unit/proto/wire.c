@@ -246,6 +246,7 @@ void wire_raw_expect_goodbye(struct wire *wire, struct wire_raw *raw, enum close
             msg_free(&msg);
         }
         if (!found) {
+            cr_assert_not_null(wire->loop, "no GOODBYE, and nothing more will come");
             wire_turn(wire, until, "GOODBYE comes");
         }
     }
