@@ -5,8 +5,6 @@
 #include "common/diag.h"
 #include "common/err.h"
 
-#include <string.h>
-
 #define AT(member) offsetof(struct coord_conf, member)
 
 static const char *const LEVELS[] = {"error", "warn", "info", "debug", NULL};
@@ -109,10 +107,8 @@ int coord_conf_load(const char *path, struct coord_conf *out, struct diag *diag)
 {
     int err = 0;
 
-    memset(out, 0, sizeof *out);
-    if (path == NULL)
-        conf_defaults(ROWS, ARRAY_LEN(ROWS), out);
-    else
+    conf_defaults(ROWS, ARRAY_LEN(ROWS), out);
+    if (path != NULL)
         err = conf_load(ROWS, ARRAY_LEN(ROWS), path, out, diag);
     if (err == 0 && out->web)
         err = diag_error(diag, ERR_NOTYET, "%s: web.enabled: the dashboard is not yet in this version: leave it at no", path);
