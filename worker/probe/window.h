@@ -15,8 +15,9 @@ struct window_cpu {
     int64_t self_ns;   /* this process; -1: unknown */
 };
 
-/* Reads now; walks the list of processes once. */
-void window_cpu_take(struct window_cpu *at);
+/* Just before the window, and first thing after it. Each walks the list of processes once, on the outer side. */
+void window_cpu_before(struct window_cpu *at);
+void window_cpu_after(struct window_cpu *at);
 
 /* -1: unknown. */
 struct window_cpu_used {

@@ -12,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct confine_group;
 struct meter;
+
+/* Adds what the instruments of probe.h do not know: the tree's own time. Allocates nothing. */
+typedef void meter_extra_f(struct probe_row *row, void *arg);
 
 #define METER_ROWS 512
 #define METER_INTERVAL_NS (INT64_C(1000000000))
@@ -21,8 +23,8 @@ struct meter;
 
 struct meter *meter_new(void) MUST_CHECK;
 void meter_free(struct meter **meter);
-/* Forgets all rows and takes the readings that counters are counted from. interval_ns 0: METER_INTERVAL_NS. */
-void meter_start(struct meter *meter, int64_t interval_ns);
+/* Forgets all rows and takes the readings that counters are counted from. interval_ns 0: METER_INTERVAL_NS. `extra` may be NULL. */
+void meter_start(struct meter *meter, int64_t interval_ns, meter_extra_f *extra, void *arg);
 /* The instant that times of points are counted from: the spawn. */
 void meter_zero(struct meter *meter, int64_t start_ns);
 /* Takes a sample when one is due. Returns the nanoseconds until the next one. */

@@ -39,6 +39,8 @@ int output_fd(const struct output *output);
 /* Looks at the size and cuts the middle when it is worth it. Allocates nothing. Returns the nanoseconds until it wants to be called again, from
  * 50 ms for a fast writer to 1 s. */
 int64_t output_check(struct output *output);
+/* Bytes of the file at the last look. */
+uint64_t output_seen(const struct output *output);
 /* The last look, when nobody writes any more: reads what is needed for the pieces. 0 or negative with text in diag. */
 int output_finish(struct output *output, struct diag *diag) MUST_CHECK;
 

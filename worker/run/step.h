@@ -63,13 +63,15 @@ struct step_result {
 
 typedef void step_end_f(const struct step_result *result, void *arg);
 
-/* Starts. 0, and `f` is called once from the loop when the tree is dead (or given up as stuck). -ERR_BUSY: processes of an earlier run are there
+/* Starts. 0, and `f` is called once from the loop when the tree is dead (or given up as stuck); a shell that could not be started is ENDING_NOEXEC. -ERR_BUSY: processes of an earlier run are there
  * (diag names them): confine_sweep(), and no start. Everything but what is said to be borrowed is copied. */
 int step_start(struct loop *loop, const struct step_spec *spec, step_end_f *f, void *arg, struct step **out, struct diag *diag) MUST_CHECK;
 /* Ends it: `f` comes with ENDING_CANCEL, unless the leader had ended by itself before. */
 void step_cancel(struct step *step);
 /* The leader's process id, 0 before and after. */
 int64_t step_pid(const struct step *step);
+/* What the tree used so far, where control groups say it. Allocates nothing. */
+void step_usage(const struct step *step, struct confine_usage *out);
 /* After `f`, or from within it. Before `f`, only where the loop is given up too (the process ends): kills what it can without waiting. */
 void step_free(struct step **step); /* NULL inside is fine */
 

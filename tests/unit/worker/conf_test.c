@@ -10,6 +10,7 @@
 #include "worker/os/confine.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static char dir[FILE_PATH_MAX], path[FILE_PATH_MAX];
@@ -106,6 +107,32 @@ Test(worker_conf, prints_what_it_reads)
     worker_conf_free(&other);
     buf_fini(&text);
     buf_fini(&again);
+}
+
+/* The manual and the example know every option, and the example is correct. */
+Test(worker_conf, is_described)
+{
+    struct buf manual = BUF_INIT;
+    struct buf example = BUF_INIT;
+    size_t n;
+    const struct conf_row *rows = worker_conf_rows(&n);
+
+    cr_assert_eq(file_read_all("deploy/man/makespan-worker.yaml.5", 1 << 20, &manual), 0);
+    cr_assert_eq(file_read_all("deploy/examples/worker.yaml", 1 << 20, &example), 0);
+    for (size_t i = 0; i < n; i++) {
+        const char *last = strrchr(rows[i].name, '.');
+        char text[128];
+
+        snprintf(text, sizeof text, "\n.It Cm %s\n", rows[i].name);
+        cr_expect(strstr(buf_str(&manual), text) != NULL, "the manual lacks %s", rows[i].name);
+        snprintf(text, sizeof text, "%s:", last == NULL ? rows[i].name : last + 1);
+        cr_expect(strstr(buf_str(&example), text) != NULL, "the example lacks %s", rows[i].name);
+    }
+    cr_assert_eq(worker_conf_load("deploy/examples/worker.yaml", &conf, diag), 0, "%s",
+                 diag_first(diag));
+    cr_assert_eq(conf.allow_time_ns, 6 * CLOCK_HOUR);
+    buf_fini(&manual);
+    buf_fini(&example);
 }
 
 /* --- what may be asked --- */
