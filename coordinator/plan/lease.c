@@ -263,7 +263,7 @@ static int host_turn(struct plan *plan, struct plan_now now, struct plan_host *h
         return 0;
     }
     if (host->stuck_mono_ns == PLAN_NEVER) {
-        host->stuck_mono_ns = now.mono_ns;
+        host->stuck_mono_ns = host->up ? now.mono_ns : host->link_mono_ns;
     }
     for (size_t i = host->node_count; i > 0; i--) {
         struct plan_node *node = host->nodes[i - 1];

@@ -1,0 +1,283 @@
+/* Pause, resume, cancel and retry of sweeps; and what status says of them. */
+#include "tests/unit/coordinator/plan/rig.h"
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "coordinator/store/attempts.h"
+#include "coordinator/store/cells.h"
+#include "coordinator/store/runs.h"
+#include "coordinator/store/sweeps.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define SWEEP                                                                                      \
+    "sweep: s\n"                                                                                   \
+    "workload: {name: w, setup: make config, run: make $JFLAG}\n"                                  \
+    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
+    "hosts: [alpha]\njobs: [1]\nrepeat: {warmup: 1, until: 3}\n"
+
+static struct rig_worker *one_host(struct rig **rig)
+{
+    *rig = rig_new();
+    struct rig_worker *w = rig_host(*rig, "alpha", "", 4000, 0);
+    rig_up(*rig, w);
+    return w;
+}
+
+static int set(struct rig *rig, const char *sweep, enum plan_sweep_action action)
+{
+    return plan_sweep_set(rig->plan, rig->now, sweep, action, "because", "op", NULL, NULL);
+}
+
+Test(change, pause_hands_nothing_out_and_resume_goes_on)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    cr_assert_eq(w->held_count, 2);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_PAUSE), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 1, "what had not begun is withdrawn");
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    cr_assert_eq(w->held_count, 0);
+    cr_assert_eq(rig_state(rig, id), SWEEP_PAUSED);
+    rig_pass(rig, CLOCK_HOUR);
+    json_t *s = rig_status(rig, id);
+    json_t *wait = json_object_get(json_array_get(json_object_get(s, "hosts"), 0), "wait");
+    cr_assert_str_eq(json_str(wait, "owner", ""), "operator");
+    cr_assert_eq(json_int(wait, "age_ns", 0), CLOCK_HOUR);
+    json_decref(s);
+    rig_crash(rig);
+    rig_up(rig, w);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 0, "it stays paused");
+    cr_assert_eq(set(rig, "s/1", PLAN_SWEEP_RESUME), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2);
+    rig_free(&rig);
+}
+
+Test(change, cancel_ends_the_sweep_and_what_runs)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct mem_arena *arena = mem_arena_new(0);
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    int64_t running = rig_head(w)->order.run;
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_CANCEL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_state(rig, id), SWEEP_CANCELLED);
+    cr_assert_eq(rig_run(rig, running).state, RUN_CANCELLED);
+    cr_assert_eq(rig_count(rig, id, RUN_DONE, false), 1, "what was measured stays");
+    cr_assert_eq(rig_count(rig, id, RUN_QUEUED, false), 0);
+    rig_settle(rig);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 0);
+    struct model_sweep row;
+    cr_assert_eq(store_sweep_get(rig->store, id, arena, &row), 0);
+    cr_assert_str_eq(row.end_reason, "cancelled by op: because");
+    cr_assert_eq(row.ended_wall_ns, rig->now.wall_ns);
+    json_t *s = rig_status(rig, id);
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    cr_assert_eq(json_int(host, "cancelled", 0), 5);
+    cr_assert_eq(json_int(s, "eta_ns", -1), 0);
+    json_decref(s);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_CANCEL), -ERR_STATE);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_PAUSE), -ERR_STATE);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), -ERR_STATE);
+    mem_arena_free(&arena);
+    rig_free(&rig);
+}
+
+/* Recipe: a cancel while the link is down is carried out when it is back. */
+Test(change, cancel_reaches_a_host_that_is_away)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    int64_t run = rig_head(w)->order.run;
+    rig_down(rig, w);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_CANCEL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    rig_crash(rig);
+    rig_up(rig, w);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(w->wire[0].kind, RIG_CANCEL);
+    cr_assert_eq(w->wire[0].run, run);
+    cr_assert_eq(w->wire[1].kind, RIG_WITHDRAW, "and what waits there is withdrawn");
+    rig_settle(rig);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 0);
+    cr_assert_eq(rig_run(rig, run).state, RUN_CANCELLED);
+    rig_free(&rig);
+}
+
+static int has_mark(const struct model_mark *mark, void *arg)
+{
+    bool *found = arg;
+    *found = *found || mark->mark == MARK_CANCELLED_LATE;
+    return 0;
+}
+
+Test(change, a_result_that_was_there_before_the_cancel_is_marked)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct mem_arena *arena = mem_arena_new(0);
+    bool found = false;
+    struct model_attempt a;
+    rig_sweep(rig, SWEEP);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_settle(rig);
+    int64_t run = rig_head(w)->order.run;
+    rig_begin(rig, w);
+    rig_down(rig, w);
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_CANCEL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    rig_up(rig, w);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).state, RUN_CANCELLED);
+    cr_assert_eq(rig_run(rig, run).counted, 0);
+    cr_assert_eq(store_attempt_get(rig->store, run, 1, arena, &a), 0);
+    cr_assert_eq(a.outcome, OUTCOME_CANCELLED);
+    cr_assert_eq(a.reported, OUTCOME_OK);
+    cr_assert_eq(store_marks_of_attempt(rig->store, run, 1, has_mark, &found), 0);
+    cr_assert(found);
+    mem_arena_free(&arena);
+    rig_free(&rig);
+}
+
+Test(change, retry_makes_failed_runs_again_with_fresh_tries)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t id = rig_sweep(rig, SWEEP "retry: {invalid: 1, failed: 0}\n");
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), -ERR_STATE, "nothing is missing yet");
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
+        cr_assert_lt(i, 40);
+        rig_make(rig, w, i < 2 ? OUTCOME_OK : OUTCOME_INVALID, PHASE_CHECK);
+    }
+    cr_assert_eq(rig_count(rig, id, RUN_DONE, false), 6);
+    json_t *s = rig_status(rig, id);
+    cr_assert_eq(json_int(s, "failed", 0), 6);
+    json_decref(s);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_state(rig, id), SWEEP_ACTIVE);
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
+        cr_assert_lt(i, 40);
+        rig_make(rig, w, i < 2 ? OUTCOME_INVALID : OUTCOME_OK, PHASE_CHECK);
+    }
+    s = rig_status(rig, id);
+    cr_assert_eq(json_int(s, "have", 0), 6);
+    cr_assert_eq(json_int(s, "failed", -1), 0);
+    json_decref(s);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), -ERR_STATE);
+    cr_assert_eq(rig_state(rig, id), SWEEP_DONE, "and it stays as it was");
+    rig_free(&rig);
+}
+
+struct blocks {
+    int64_t n[8];
+};
+
+static int by_block(const struct model_run *run, void *arg)
+{
+    struct blocks *b = arg;
+    b->n[run->block]++;
+    return 0;
+}
+
+Test(change, retry_opens_failed_cells_and_gives_them_their_runs)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    w->room = 0;
+    rig_down(rig, w);
+    rig_up(rig, w);
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    int64_t cell = rig_head(w)->order.cell;
+    rig_make(rig, w, OUTCOME_FAILED, PHASE_SETUP);
+    while (rig_state(rig, id) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    struct blocks b = {{0}};
+    cr_assert_eq(store_runs_of_cell(rig->store, cell, by_block, &b), 0);
+    cr_assert_eq(b.n[0], 1);
+    cr_assert_eq(b.n[1], 0);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    int made = 0;
+    while (rig_state(rig, id) == SWEEP_ACTIVE) {
+        rig_settle(rig);
+        cr_assert_eq(rig_head(w)->order.cell, cell);
+        cr_assert_eq(rig_head(w)->order.warmup, made == 0);
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+        made++;
+    }
+    cr_assert_eq(made, 4);
+    memset(&b, 0, sizeof(b));
+    cr_assert_eq(store_runs_of_cell(rig->store, cell, by_block, &b), 0);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(b.n[i], 1, "one a block");
+    }
+    json_t *s = rig_status(rig, id);
+    cr_assert_eq(json_int(s, "have", 0), 6);
+    json_decref(s);
+    rig_free(&rig);
+}
+
+Test(change, retry_after_a_lost_host_draws_the_rest)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_down(rig, w);
+    rig_pass(rig, rig->conf.lost_after_ns);
+    cr_assert_eq(rig_state(rig, id), SWEEP_DONE);
+    w->held_count = 0;
+    rig_up(rig, w);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
+        cr_assert_lt(i, 40);
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_assert_eq(rig_count(rig, id, RUN_DONE, false), 6);
+    cr_assert_eq(rig_count(rig, id, RUN_DONE, true), 2);
+    rig_free(&rig);
+}
+
+Test(change, an_unknown_sweep_is_said_so)
+{
+    struct rig *rig;
+    one_host(&rig);
+    struct diag *diag = diag_new(4);
+    struct buf out = BUF_INIT;
+    int64_t id;
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "x", PLAN_SWEEP_PAUSE, NULL, "op", &id, diag),
+                 -ERR_NOTFOUND);
+    cr_assert_str_eq(diag_first(diag), "there is no sweep `x`: `makespan sweep list` shows them");
+    cr_assert_eq(plan_status_sweep(rig->plan, rig->now, "x", &out, diag), -ERR_NOTFOUND);
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, "x", &out, diag), -ERR_NOTFOUND);
+    cr_assert_eq(out.len, 0);
+    cr_assert_eq(plan_failed(rig->plan), 0);
+    buf_fini(&out);
+    diag_free(&diag);
+    rig_free(&rig);
+}

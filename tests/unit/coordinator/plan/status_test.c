@@ -1,0 +1,188 @@
+/* What the planner says of itself: members that are promised in status.h, waits with their owners. */
+#include "tests/unit/coordinator/plan/rig.h"
+
+#include "common/err.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define SWEEP                                                                                      \
+    "sweep: s\n"                                                                                   \
+    "workload: {name: w, run: make $JFLAG}\n"                                                      \
+    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
+    "hosts: [alpha, beta]\njobs: [none, 2]\nrepeat: {warmup: 1, until: 3}\n"
+
+static void has_members(const json_t *o, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        cr_assert(json_object_get(o, *names) != NULL, "no \"%s\"", *names);
+    }
+}
+
+static struct rig *two_hosts(void)
+{
+    struct rig *rig = rig_new();
+    rig_host(rig, "alpha", "all", 4000, 0);
+    rig_host(rig, "beta", "all", 1500, 0);
+    return rig;
+}
+
+Test(status, of_a_sweep_has_what_is_promised)
+{
+    static const char *const sweep[] = {"schema",
+                                        "id",
+                                        "sweep",
+                                        "state",
+                                        "priority",
+                                        "file",
+                                        "submitted_by",
+                                        "submitted_wall_ns",
+                                        "ended_wall_ns",
+                                        "end_reason",
+                                        "wanted",
+                                        "have",
+                                        "failed",
+                                        "eta_ns",
+                                        "hosts",
+                                        "cells",
+                                        NULL};
+    static const char *const host[] = {
+        "host",           "selector",     "skipped", "finished", "wanted",    "have",
+        "warmups_wanted", "warmups_have", "failed",  "no_data",  "cancelled", "skipped_runs",
+        "used_ns",        "mean_ns",      "eta_ns",  "wait",     "now",       NULL};
+    static const char *const now[] = {"run",  "attempt", "workload",   "variant",
+                                      "jobs", "warmup",  "state",      "phase",
+                                      "text", "age_ns",  "overdue_ns", NULL};
+    static const char *const cell[] = {"host",   "workload", "variant",      "jobs",
+                                       "state",  "reason",   "wanted",       "have",
+                                       "failed", "invalid",  "real_mean_ns", NULL};
+    struct rig *rig = two_hosts();
+    struct rig_worker *w = &rig->workers[0];
+    rig_up(rig, w);
+    int64_t id = rig_sweep(rig, SWEEP);
+    for (int i = 0; i < 5; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    rig_settle(rig);
+    rig_begin(rig, w);
+    cr_assert_eq(plan_phase(rig->plan, rig->now, w->id, rig_head(w)->order.run, 1, PHASE_SETTLE,
+                            "the lock, which pid 7 holds"),
+                 0);
+    rig_pass(rig, 7 * CLOCK_SEC);
+    json_t *s = rig_status(rig, id);
+    has_members(s, sweep);
+    cr_assert_eq(json_int(s, "schema", 0), 1);
+    cr_assert_str_eq(json_str(s, "sweep", ""), "s/1");
+    cr_assert_eq(json_int(s, "wanted", 0), 24);
+    cr_assert_eq(json_int(s, "have", 0), 1);
+    cr_assert(json_is_null(json_object_get(s, "eta_ns")), "nothing is known of beta");
+    json_t *h = json_array_get(json_object_get(s, "hosts"), 0);
+    has_members(h, host);
+    cr_assert_eq(json_int(h, "wanted", 0), 12);
+    cr_assert_eq(json_int(h, "warmups_have", 0), 4);
+    cr_assert_eq(json_int(h, "mean_ns", 0), 3 * CLOCK_SEC);
+    cr_assert_eq(json_int(h, "eta_ns", 0), 11 * 3 * CLOCK_SEC);
+    cr_assert_eq(json_int(h, "used_ns", 0), 5 * 2 * CLOCK_SEC);
+    cr_assert(json_is_null(json_object_get(h, "wait")));
+    json_t *n = json_array_get(json_object_get(h, "now"), 0);
+    has_members(n, now);
+    cr_assert_str_eq(json_str(n, "state", ""), "running");
+    cr_assert_str_eq(json_str(n, "phase", ""), "settle");
+    cr_assert_str_eq(json_str(n, "text", ""), "the lock, which pid 7 holds");
+    cr_assert_eq(json_int(n, "age_ns", 0), 7 * CLOCK_SEC);
+    cr_assert_str_eq(json_str(json_array_get(json_object_get(h, "now"), 1), "state", ""), "queued");
+    h = json_array_get(json_object_get(s, "hosts"), 1);
+    cr_assert_str_eq(json_str(json_object_get(h, "wait"), "for", ""), "the host's connection");
+    cr_assert_eq(json_int(json_object_get(h, "wait"), "age_ns", 0), 7 * CLOCK_SEC);
+    json_t *cells = json_object_get(s, "cells");
+    cr_assert_eq(json_array_size(cells), 8);
+    has_members(json_array_get(cells, 0), cell);
+    cr_assert_str_eq(json_str(json_array_get(cells, 0), "jobs", ""), "none");
+    json_decref(s);
+    rig_free(&rig);
+}
+
+Test(status, of_hosts_has_what_is_promised)
+{
+    static const char *const members[] = {"id",           "host",       "state",   "link",
+                                          "link_age_ns",  "classes",    "cpus",    "memory_bytes",
+                                          "boot_id",      "machine_id", "version", "joined_wall_ns",
+                                          "seen_wall_ns", "room",       "now",     NULL};
+    struct rig *rig = two_hosts();
+    struct buf out = BUF_INIT;
+    struct diag *diag = diag_new(2);
+    struct model_fact facts[] = {{"cpus.usable", "4"}, {"os", "Linux"}};
+    struct plan_hello hello = {.boot_id = "b",
+                               .machine_id = "m",
+                               .version = "9",
+                               .room = 2,
+                               .cpus_milli = 3500,
+                               .memory_bytes = 77,
+                               .facts = facts,
+                               .fact_count = 2};
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, rig->workers[0].id, &hello, diag), 0);
+    rig->workers[0].up = true;
+    rig_pass(rig, CLOCK_SEC);
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, NULL, &out, diag), 0);
+    json_t *doc = json_parse("hosts", buf_str(&out), out.len, diag);
+    cr_assert(doc != NULL);
+    json_t *list = json_object_get(doc, "hosts");
+    cr_assert_eq(json_array_size(list), 2);
+    json_t *h = json_array_get(list, 0);
+    has_members(h, members);
+    cr_assert_str_eq(json_str(h, "link", ""), "up");
+    cr_assert_eq(json_int(h, "link_age_ns", 0), CLOCK_SEC);
+    cr_assert_eq(json_int(h, "memory_bytes", 0), 77);
+    cr_assert_eq(json_number_value(json_object_get(h, "cpus")), 3.5);
+    cr_assert_str_eq(json_str(json_array_get(list, 1), "link", ""), "never");
+    cr_assert(json_object_get(h, "facts") == NULL);
+    json_decref(doc);
+    buf_reset(&out);
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, "alpha", &out, diag), 0);
+    doc = json_parse("hosts", buf_str(&out), out.len, diag);
+    h = json_array_get(json_object_get(doc, "hosts"), 0);
+    cr_assert_str_eq(json_str(json_object_get(h, "facts"), "os", ""), "Linux");
+    json_decref(doc);
+    buf_fini(&out);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
+Test(status, lists_the_newest_sweep_first)
+{
+    struct rig *rig = two_hosts();
+    struct buf out = BUF_INIT;
+    struct diag *diag = diag_new(2);
+    rig_sweep(rig, SWEEP);
+    rig_sweep(rig, SWEEP "priority: idle\n");
+    cr_assert_eq(plan_status_sweeps(rig->plan, rig->now, &out), 0);
+    json_t *doc = json_parse("sweeps", buf_str(&out), out.len, diag);
+    json_t *first = json_array_get(json_object_get(doc, "sweeps"), 0);
+    cr_assert_str_eq(json_str(first, "sweep", ""), "s/2");
+    cr_assert_str_eq(json_str(first, "priority", ""), "idle");
+    cr_assert_str_eq(json_str(first, "state", ""), "active");
+    json_decref(doc);
+    buf_fini(&out);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
+Test(status, names_who_holds_the_machine)
+{
+    struct rig *rig = two_hosts();
+    struct rig_worker *a = &rig->workers[0];
+    struct rig_worker *b = &rig->workers[1];
+    strcpy(a->boot, "same");
+    strcpy(b->boot, "same");
+    rig_up(rig, a);
+    rig_up(rig, b);
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    size_t idle = rig_head(a) != NULL ? 1 : 0;
+    json_t *s = rig_status(rig, id);
+    json_t *wait = json_object_get(json_array_get(json_object_get(s, "hosts"), idle), "wait");
+    cr_assert_str_eq(json_str(wait, "for", ""), "the machine");
+    cr_assert_str_eq(json_str(wait, "owner", ""), idle == 1 ? "alpha" : "beta");
+    json_decref(s);
+    rig_free(&rig);
+}
