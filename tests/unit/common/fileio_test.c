@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Each test works in a folder of its own, which is the working folder. */
@@ -247,7 +246,7 @@ Test(fileio, atomic_write_that_fails_keeps_the_old)
     assert_listed(".", "folder state ");
 }
 
-/* A process that replaces the file again and again is killed at some instant: the file is always one of the two, whole. */
+/* A process that replaces the file again and again, and says so each time, is killed at some instant: the file is always one of the two, whole. */
 Test(fileio, atomic_write_under_kill)
 {
     static char a[30000];
@@ -256,20 +255,25 @@ Test(fileio, atomic_write_under_kill)
     memset(b, 'b', sizeof(b));
     cr_assert_eq(file_write_atomic("state", a, sizeof(a), 0644), 0);
     for (int i = 0; i < 20; i++) {
+        int p[2];
+        char said[20];
+        cr_assert_eq(pipe(p), 0);
         pid_t pid = fork();
+        cr_assert_geq(pid, 0);
         if (pid == 0) {
-            for (;;) {
-                if (file_write_atomic("state", b, sizeof(b), 0644) != 0 ||
-                    file_write_atomic("state", a, sizeof(a), 0644) != 0) {
+            for (const char *next = b;; next = next == b ? a : b) {
+                if (file_write_atomic("state", next, sizeof(a), 0644) != 0 || write(p[1], "x", 1) != 1) {
                     _exit(1);
                 }
             }
         }
-        cr_assert_gt(pid, 0);
-        struct timespec pause = {0, 1000000 + i * 300000};
-        nanosleep(&pause, NULL);
+        for (int k = 0; k <= i % 4; k++) {
+            cr_assert_gt(read(p[0], said, 1), 0);
+        }
         cr_assert_eq(kill(pid, SIGKILL), 0);
         cr_assert_eq(waitpid(pid, NULL, 0), pid);
+        close(p[0]);
+        close(p[1]);
         struct buf got = BUF_INIT;
         cr_assert_eq(file_read_all("state", 100000, &got), 0);
         cr_assert_eq(got.len, sizeof(a));

@@ -1,6 +1,7 @@
-/* proc_generic_test.c: the tests of proc_test.c with what every system has (compat/generic.c): SIGCHLD instead of a descriptor of the process. */
+/* proc_generic_test.c: the tests of proc_test.c and proc_collect_test.c with what every system has (compat/generic.c): SIGCHLD instead of a descriptor of the process. */
 #include "common/compat/generic.c"
 
+#include "tests/unit/common/proc_collect_test.c"
 #include "tests/unit/common/proc_test.c"
 
 Test(proc_generic, nothing_of_linux_is_used)
