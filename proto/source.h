@@ -8,13 +8,18 @@
  * What an archive holds:
  * - git: the tree of the commit, exactly: attributes that would leave out or change files
  *   (export-ignore, export-subst, text, eol, ident, filter, working-tree-encoding) are off, so
- *   that the unpacked tree has the commit's tree hash; submodules are left out, with a warning.
- *   Modes are 755 and 644, times are the commit's. The same commit gives the same bytes.
+ *   that the unpacked tree has the tree hash that is told. Submodules are left out, with a
+ *   warning, and then the hash is that of the tree without them. Modes are 755 and 644, times
+ *   are the commit's. The same commit gives the same bytes.
  * - git with `dirty`: the work tree of HEAD with its uncommitted changes and with files that are
  *   new and not ignored. The repository is not written to.
- * - folder: every file below it but those named .git, sorted, owner 0, modes without set-id
- *   bits, one fixed time. GNU tar is needed.
- * - file: the file as it is: tar, plain or packed by gzip, bzip2, xz or zstd. */
+ * - folder: every file below it but those named .git, sorted, owner 0, modes 755 and 644, one
+ *   fixed time. GNU tar is needed.
+ * - file: the file as it is: tar, plain or packed by gzip, bzip2, xz or zstd.
+ *
+ * A repository's own configuration is read only to look up its revisions, which starts no
+ * program that it names; all else is done in a repository of our own that borrows its objects.
+ * git 2.31 or later is needed. */
 #ifndef MAKESPAN_PROTO_SOURCE_H
 #define MAKESPAN_PROTO_SOURCE_H
 
@@ -51,7 +56,7 @@ struct source_rev {
     char tree[65];     /* likewise: git's tree hash, of the dirty tree when it is one */
     char subject[257]; /* first line of the message, made valid UTF-8; "" */
     bool dirty;        /* there were uncommitted changes, and they are in the archive */
-    bool exact;        /* the unpacked archive has this tree hash */
+    bool exact;        /* all of the commit's tree; else `tree` is that without submodules */
     bool has_archive;
     uint8_t hash[SOURCE_HASH]; /* SHA-256 of the archive */
     uint64_t size;

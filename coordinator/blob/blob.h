@@ -76,8 +76,7 @@ struct blob_rev {
     bool has_blob;
     uint8_t blob[MODEL_HASH];
     uint64_t size;
-    bool exact; /* the unpacked archive has this tree hash: the worker may check it. Not so with
-                 * submodules, which are left out. */
+    bool exact; /* all of the commit's tree; else `tree` is that without submodules */
 };
 /* code 0: revs from the oldest to the newest, their archives are rows of the store (to be
  * committed with this turn). Else negative with one sentence that names the repository and the
