@@ -70,7 +70,7 @@ void on_join_message(struct peer *peer, const struct msg *msg)
         if (grant->rekeyed && (old = net_find_worker(peer->net, grant->host)) != NULL)
             held_add(peer->net, old, HELD_CLOSE)->reason = CLOSE_REVOKED;
         held_add(peer->net, peer, HELD_JOINED)->grant = grant;
-        log_info("%s at %s has joined as %s", grant->name, conn_peer(peer->conn)->address, vocab_role((int)request.role));
+        log_info("%s at %s has joined as %s", grant->name, conn_peer(peer->conn)->address, vocab_role((int)grant->role));
     }
     diag_free(&diag);
 }
