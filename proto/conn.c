@@ -62,7 +62,8 @@ struct conn *conn_new(struct loop *loop, const struct conn_limits *limits, bool 
 
 void conn_enter(struct conn *conn, enum conn_state state, int64_t deadline_ns)
 {
-    static const char *const names[] = {"NEW", "CONNECT", "SHAKE", "OPEN", "FLUSH", "LINGER", "DEAD"};
+    static const char *const names[] = {"NEW",   "CONNECT", "SHAKE", "OPEN",
+                                        "FLUSH", "LINGER",  "DEAD"};
     log_debug("%s: %s -> %s%s%s", conn->peer.address, names[conn->state], names[state],
               conn->reason != CLOSE_NONE ? ": " : "", conn->text != NULL ? conn->text : "");
     conn->state = state;
@@ -98,8 +99,8 @@ void conn_blame_session(struct conn *conn)
                tls_session_text(conn->session));
 }
 
-/* Connections that nobody has any more, and that still write or wait for the other side's end. They
- * are kept with the loop, which takes them along when it is freed. */
+/* Connections that nobody has any more, and that still write or wait for the other side's end.
+ * They are kept with the loop, which takes them along when it is freed. */
 struct orphans {
     struct conn *first;
 };
@@ -221,7 +222,8 @@ static void flush_quietly(void *arg)
     }
 }
 
-/* The handler is not called any more; what can be done without it is done by the end of the turn. */
+/* The handler is not called any more; what can be done without it is done by the end of the
+ * turn. */
 static void hush(struct conn *conn)
 {
     conn->f = NULL;
@@ -285,8 +287,8 @@ void conn_shake(struct conn *conn, struct tls *tls, int fd)
     conn_watch(conn, !conn->server); /* the client speaks first */
 }
 
-/* The handshake failed. An alert may be on its way to the other side: closing at once could destroy
- * it there, if it is sending. */
+/* The handshake failed. An alert may be on its way to the other side: closing at once could
+ * destroy it there, if it is sending. */
 static void fail_shake(struct conn *conn)
 {
     conn_listen_failed(conn);

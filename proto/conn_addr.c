@@ -13,10 +13,11 @@
 
 static int malformed(const char *text, struct diag *diag)
 {
-    return diag_error(diag, ERR_INVAL,
-                      "\"%s\" is not an address: HOST:PORT, or [ADDRESS]:PORT for IPv6, with a port of 1 "
-                      "to 65535",
-                      text);
+    return diag_error(
+        diag, ERR_INVAL,
+        "\"%s\" is not an address: HOST:PORT, or [ADDRESS]:PORT for IPv6, with a port of 1 "
+        "to 65535",
+        text);
 }
 
 int conn_addr_split(const char *text, bool passive, char host[CONN_HOST_MAX], uint16_t *port,
@@ -121,7 +122,8 @@ const char *conn_addr_text(const struct conn_addr *addr, char dst[CONN_ADDR_TEXT
 {
     char ip[INET6_ADDRSTRLEN] = "?";
     bool v6 = addr->u.any.sa_family == AF_INET6;
-    const void *bytes = v6 ? (const void *)&addr->u.v6.sin6_addr : (const void *)&addr->u.v4.sin_addr;
+    const void *bytes =
+        v6 ? (const void *)&addr->u.v6.sin6_addr : (const void *)&addr->u.v4.sin_addr;
     if (inet_ntop(addr->u.any.sa_family, bytes, ip, sizeof(ip)) == NULL) {
         str_copy(ip, sizeof(ip), "?");
     }

@@ -1,5 +1,5 @@
-/* conn_addr.h: addresses "HOST:PORT", "[ADDR]:PORT" and ":PORT" as text and as sockaddr, for conn*.c
- * and for checks of what a user wrote. */
+/* conn_addr.h: addresses "HOST:PORT", "[ADDR]:PORT" and ":PORT" as text and as sockaddr, for
+ * conn*.c and for checks of what a user wrote. */
 #ifndef MAKESPAN_PROTO_CONN_ADDR_H
 #define MAKESPAN_PROTO_CONN_ADDR_H
 
@@ -24,14 +24,14 @@ struct conn_addr {
     socklen_t size;
 };
 
-/* Splits the text. An empty host is taken when `passive` (to listen on all addresses); port 0 too. An
- * IPv6 address must stand in brackets. -ERR_INVAL with text. */
+/* Splits the text. An empty host is taken when `passive` (to listen on all addresses); port 0 too.
+ * An IPv6 address must stand in brackets. -ERR_INVAL with text. */
 int conn_addr_split(const char *text, bool passive, char host[CONN_HOST_MAX], uint16_t *port,
                     struct diag *diag) MUST_CHECK;
 /* Whether host is a numeric address; then *out is set. Never blocks. */
 bool conn_addr_numeric(const char *host, uint16_t port, struct conn_addr *out);
-/* Up to max addresses of a host; an empty host gives the addresses that stand for all. For a name it
- * asks the system and MAY BLOCK for seconds. Their number, or -ERR_NOTFOUND with text. */
+/* Up to max addresses of a host; an empty host gives the addresses that stand for all. For a name
+ * it asks the system and MAY BLOCK for seconds. Their number, or -ERR_NOTFOUND with text. */
 int conn_addr_resolve(const char *host, uint16_t port, struct conn_addr *out, size_t max,
                       struct diag *diag) MUST_CHECK;
 /* "127.0.0.1:7443", "[::1]:7443". Returns dst. */

@@ -1,5 +1,5 @@
-/* conn_dial.c: a dialled connection until TCP stands: looking the name up, trying its addresses one
- * after the other. Trying again later is dial.c's. */
+/* conn_dial.c: a dialled connection until TCP stands: looking the name up, trying its addresses
+ * one after the other. Trying again later is dial.c's. */
 #include "proto/conn.h"
 
 #include "common/buf.h"
@@ -149,8 +149,8 @@ void conn_dial_timeout(struct conn *conn)
     conn_dial_next(conn);
 }
 
-/* A port of this host on which nobody listens may by chance be the one that the kernel chose for this
- * end: then the socket is connected with itself. */
+/* A port of this host on which nobody listens may by chance be the one that the kernel chose for
+ * this end: then the socket is connected with itself. */
 static bool is_self(int fd)
 {
     struct conn_addr here = {.size = sizeof(here.u)};

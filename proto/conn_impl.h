@@ -50,17 +50,17 @@ struct conn {
     conn_f *f;
     void *arg;
     struct frame_in in;
-    struct buf held;     /* read, but not looked at because the owner paused */
-    struct buf out;      /* whole frames */
-    size_t out_done;     /* bytes of `out` that TLS took */
+    struct buf held;           /* read, but not looked at because the owner paused */
+    struct buf out;            /* whole frames */
+    size_t out_done;           /* bytes of `out` that TLS took */
     struct conn_limits limits; /* without zeros */
     struct conn_peer peer;
     struct conn_stats stats;
-    struct conn_dialling *dialling;   /* until TCP stands */
-    struct conn_listener *listener;   /* NULL: dialled, or the listener is gone */
-    bool shaking;                     /* in the listener's list of handshakes */
-    struct orphans *orphans;          /* in that list; NULL: it has an owner */
-    struct conn *next, *prev;         /* of the one list or the other */
+    struct conn_dialling *dialling; /* until TCP stands */
+    struct conn_listener *listener; /* NULL: dialled, or the listener is gone */
+    bool shaking;                   /* in the listener's list of handshakes */
+    struct orphans *orphans;        /* in that list; NULL: it has an owner */
+    struct conn *next, *prev;       /* of the one list or the other */
 };
 
 /* A connection without a socket. */
@@ -92,7 +92,8 @@ void conn_flush(struct conn *conn);      /* writes what the network takes; may e
 void conn_read(struct conn *conn);       /* reads and delivers; may end the connection */
 void conn_throw_away(struct conn *conn); /* reads without looking; ends with the other side */
 void conn_queue_goodbye(struct conn *conn);
-void conn_finish_sending(struct conn *conn); /* everything is written: no more of it comes from here */
+void conn_finish_sending(
+    struct conn *conn); /* everything is written: no more of it comes from here */
 
 /* conn_dial.c */
 void conn_dialling_free(struct conn_dialling **dialling);
@@ -100,7 +101,8 @@ void conn_dial_next(struct conn *conn);    /* NEW: the first address; CONNECT: t
 void conn_dial_timeout(struct conn *conn); /* CONNECT: no answer */
 
 /* conn_listen.c: what a connection tells its listener. */
-void conn_listen_opened(struct conn *conn);  /* the handshake is over: asks the owner for a handler */
+void conn_listen_opened(
+    struct conn *conn); /* the handshake is over: asks the owner for a handler */
 void conn_listen_failed(struct conn *conn);  /* the handshake failed, by conn->reason */
 void conn_listen_dropped(struct conn *conn); /* the socket is closed */
 

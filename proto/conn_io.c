@@ -1,5 +1,5 @@
-/* conn_io.c: what goes through an open connection: the queue of frames to send, what is read, cut and
- * decoded, and what the socket is watched for. The connection's life is conn.c's. */
+/* conn_io.c: what goes through an open connection: the queue of frames to send, what is read, cut
+ * and decoded, and what the socket is watched for. The connection's life is conn.c's. */
 #include "proto/conn.h"
 
 #include "common/diag.h"
@@ -52,7 +52,8 @@ void conn_watch(struct conn *conn, bool want_write)
 void conn_watch_open(struct conn *conn)
 {
     bool sending = conn->state == CONN_S_OPEN || conn->state == CONN_S_FLUSH;
-    conn_watch(conn, sending && ((conn_queued(conn) > 0 && !conn->write_wants_read) || conn->read_wants_write));
+    conn_watch(conn, sending && ((conn_queued(conn) > 0 && !conn->write_wants_read) ||
+                                 conn->read_wants_write));
 }
 
 /* --- sending --- */
@@ -86,7 +87,8 @@ void conn_flush(struct conn *conn)
 {
     while (conn_queued(conn) > 0) {
         size_t put;
-        switch (tls_session_write(conn->session, conn->out.data + conn->out_done, conn_queued(conn), &put)) {
+        switch (tls_session_write(conn->session, conn->out.data + conn->out_done, conn_queued(conn),
+                                  &put)) {
         case TLS_DONE:
             conn->out_done += put;
             break;
@@ -330,4 +332,3 @@ void conn_throw_away(struct conn *conn)
     }
     conn_die(conn);
 }
-

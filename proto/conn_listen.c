@@ -1,5 +1,5 @@
-/* conn_listen.c: sockets that accept, and the limits that protect them: connections in all, in their
- * handshake, descriptors left free, a pause when the system has none. */
+/* conn_listen.c: sockets that accept, and the limits that protect them: connections in all, in
+ * their handshake, descriptors left free, a pause when the system has none. */
 #include "proto/conn.h"
 
 #include "common/clock.h"
@@ -89,7 +89,8 @@ static void on_pause_over(void *arg)
 
 static void pause_accepting(struct conn_listener *l, const char *why)
 {
-    log_warn("no connections are accepted for a second: %s (%zu connections are open)", why, l->conns);
+    log_warn("no connections are accepted for a second: %s (%zu connections are open)", why,
+             l->conns);
     loop_timer_set(l->pause, PAUSE_NS);
     watch(l);
 }
@@ -305,8 +306,8 @@ static int bind_all(struct conn_listener *l, const struct conn_addr *addrs, size
 }
 
 int conn_listen(struct loop *loop, struct tls *tls, const char *address,
-                const struct conn_limits *limits, conn_accept_f *on_accept, conn_reject_f *on_reject,
-                void *arg, struct conn_listener **out, struct diag *diag)
+                const struct conn_limits *limits, conn_accept_f *on_accept,
+                conn_reject_f *on_reject, void *arg, struct conn_listener **out, struct diag *diag)
 {
     *out = NULL;
     char host[CONN_HOST_MAX];
@@ -340,8 +341,8 @@ int conn_listen(struct loop *loop, struct tls *tls, const char *address,
         char text[CONN_ADDR_TEXT];
         close_all(l);
         free(l);
-        return diag_error(diag, err_from_errno(error), "%s: %s", conn_addr_text(&addrs[which], text),
-                          strerror(error));
+        return diag_error(diag, err_from_errno(error), "%s: %s",
+                          conn_addr_text(&addrs[which], text), strerror(error));
     }
     tls_hold(tls);
     l->tls = tls;

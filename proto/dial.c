@@ -1,5 +1,5 @@
-/* dial.c: when to dial: one connection at a time, growing pauses between attempts, no attempt while
- * held. Owns the present connection; what is said over it is the owner's. */
+/* dial.c: when to dial: one connection at a time, growing pauses between attempts, no attempt
+ * while held. Owns the present connection; what is said over it is the owner's. */
 #include "proto/dial.h"
 
 #include "common/clock.h"
@@ -56,8 +56,8 @@ static void emit(struct dial *dial, const struct dial_event *event)
     }
 }
 
-/* Evenly from the upper half of the doubled pause: many who were cut off at once do not come back at
- * once. */
+/* Evenly from the upper half of the doubled pause: many who were cut off at once do not come back
+ * at once. */
 static int64_t next_pause(const struct dial *dial)
 {
     int64_t pause = PAUSE_FIRST;
@@ -134,8 +134,8 @@ static void attempt(struct dial *dial)
 {
     struct diag *diag = diag_new(1);
     dial->state = DIAL_S_TRY;
-    int err = conn_dial(dial->loop, dial->tls, dial->address, &dial->limits, on_conn, dial, &dial->conn,
-                        diag);
+    int err = conn_dial(dial->loop, dial->tls, dial->address, &dial->limits, on_conn, dial,
+                        &dial->conn, diag);
     if (err < 0) {
         over(dial, CLOSE_DIAL, diag_first(diag), false);
     }

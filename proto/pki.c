@@ -1,5 +1,5 @@
-/* pki.c: private keys with their files, hashes, the text of a time, and how OpenSSL's errors are told.
- * Certificates are read in pki_cert.c and made in pki_issue.c. */
+/* pki.c: private keys with their files, hashes, the text of a time, and how OpenSSL's errors are
+ * told. Certificates are read in pki_cert.c and made in pki_issue.c. */
 #include "proto/pki.h"
 
 #include "common/buf.h"
@@ -42,7 +42,8 @@ int pki_fail(struct diag *diag, int code, const char *fmt, ...)
     return result;
 }
 
-/* Files with a passphrase are refused: a daemon has nobody to ask, and OpenSSL would ask a terminal. */
+/* Files with a passphrase are refused: a daemon has nobody to ask, and OpenSSL would ask a
+ * terminal. */
 static int no_passphrase(char *dst, int room, int writing, void *arg)
 {
     (void)dst;
@@ -164,7 +165,8 @@ static int write_new(const char *path, const void *data, size_t n, struct diag *
 int pki_key_write(const struct pki_key *key, const char *path, struct diag *diag)
 {
     BIO *bio = BIO_new(BIO_s_secmem());
-    if (bio == NULL || PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) != 1) {
+    if (bio == NULL ||
+        PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) != 1) {
         BIO_free(bio);
         return pki_fail(diag, ERR_TLS, "%s: the key cannot be written as text", path);
     }
@@ -240,7 +242,8 @@ int pki_request_check(const uint8_t *der, size_t n, uint8_t key_hash[PKI_HASH_SI
     int length;
     EVP_PKEY *pkey = X509_REQ_get0_pubkey(req);
     if (pkey == NULL || !is_p256(pkey)) {
-        err = pki_fail(diag, ERR_INVAL, "the key of a certificate request must be on the curve P-256");
+        err = pki_fail(diag, ERR_INVAL,
+                       "the key of a certificate request must be on the curve P-256");
     } else if (X509_REQ_verify(req, pkey) != 1) {
         err = pki_fail(diag, ERR_INVAL, "the certificate request is not signed by its key");
     } else if (spki_hash(pkey, key_hash, &length) < 0) {

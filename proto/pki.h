@@ -3,8 +3,8 @@
  * Keys are ECDSA P-256. A certificate of the fleet names its holder by exactly one SAN URI,
  * "urn:makespan:FLEET:ROLE:NAME"; its subject is for people and is never read back. The authority
  * names its fleet by the organisation of its subject. Times come in and go out as seconds since
- * 1970 UTC in int64_t; no clock is read here. Who is allowed what is decided elsewhere: dates, role
- * and chain of a peer by tls.c, names and roles of new certificates by the coordinator. */
+ * 1970 UTC in int64_t; no clock is read here. Who is allowed what is decided elsewhere: dates,
+ * role and chain of a peer by tls.c, names and roles of new certificates by the coordinator. */
 #ifndef MAKESPAN_PROTO_PKI_H
 #define MAKESPAN_PROTO_PKI_H
 
@@ -43,7 +43,7 @@ enum {
 };
 
 #define PKI_DAY_S INT64_C(86400)
-#define PKI_BACKDATE_S PKI_DAY_S              /* a new certificate begins that much before now */
+#define PKI_BACKDATE_S PKI_DAY_S /* a new certificate begins that much before now */
 #define PKI_AUTHORITY_LIFE_S (3652 * PKI_DAY_S)
 #define PKI_WORKER_LIFE_S (365 * PKI_DAY_S)
 #define PKI_OPERATOR_LIFE_S (90 * PKI_DAY_S)

@@ -1,5 +1,5 @@
-/* pki_cert.c: certificates as they are read: from bytes and files, whom they name, when they hold, and
- * whose key they carry. Trust is not decided here (tls.c), making is pki_issue.c. */
+/* pki_cert.c: certificates as they are read: from bytes and files, whom they name, when they hold,
+ * and whose key they carry. Trust is not decided here (tls.c), making is pki_issue.c. */
 #include "proto/pki.h"
 
 #include "common/buf.h"
@@ -48,8 +48,8 @@ int pki_cert_from_der(const uint8_t *der, size_t n, struct pki_cert **out, struc
 {
     *out = NULL;
     if (n == 0 || n > PKI_CERT_MAX) {
-        return diag_error(diag, ERR_CORRUPT, "a certificate has 1 to %d bytes, not %zu", PKI_CERT_MAX,
-                          n);
+        return diag_error(diag, ERR_CORRUPT, "a certificate has 1 to %d bytes, not %zu",
+                          PKI_CERT_MAX, n);
     }
     const uint8_t *p = der;
     X509 *x509 = d2i_X509(NULL, &p, (long)n);

@@ -55,7 +55,8 @@ static bool set_time(ASN1_TIME *to, int64_t s)
 
 static bool set_dates(X509 *x509, int64_t begin_s, int64_t end_s)
 {
-    return set_time(X509_getm_notBefore(x509), begin_s) && set_time(X509_getm_notAfter(x509), end_s);
+    return set_time(X509_getm_notBefore(x509), begin_s) &&
+           set_time(X509_getm_notAfter(x509), end_s);
 }
 
 static bool add_text(X509_NAME *name, int nid, const char *text)
@@ -164,19 +165,19 @@ int pki_issue_dated(const struct pki_key *authority_key, const struct pki_cert *
     X509 *ca = pki_cert_x509(authority);
     X509 *x = X509_new();
     X509_NAME *subject = x != NULL ? X509_get_subject_name(x) : NULL;
-    bool ok = req != NULL && x != NULL && X509_set_version(x, X509_VERSION_3) == 1 &&
-              set_serial(x) && X509_set_issuer_name(x, X509_get_subject_name(ca)) == 1 &&
-              add_text(subject, NID_organizationName, fleet) &&
-              add_text(subject, NID_organizationalUnitName, role_word) &&
-              add_text(subject, NID_commonName, name) && set_dates(x, begin_s, end_s) &&
-              X509_set_pubkey(x, X509_REQ_get0_pubkey(req)) == 1 &&
-              add_ext(x, ca, NID_basic_constraints, "critical,CA:FALSE") &&
-              add_ext(x, ca, NID_key_usage, "critical,digitalSignature") &&
-              add_ext(x, ca, NID_ext_key_usage,
-                      role == ROLE_COORDINATOR ? "serverAuth" : "clientAuth") &&
-              add_ext(x, ca, NID_subject_key_identifier, "hash") &&
-              add_ext(x, ca, NID_authority_key_identifier, "keyid:always") && add_urn(x, urn) &&
-              X509_sign(x, pki_key_pkey(authority_key), EVP_sha256()) > 0;
+    bool ok =
+        req != NULL && x != NULL && X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) &&
+        X509_set_issuer_name(x, X509_get_subject_name(ca)) == 1 &&
+        add_text(subject, NID_organizationName, fleet) &&
+        add_text(subject, NID_organizationalUnitName, role_word) &&
+        add_text(subject, NID_commonName, name) && set_dates(x, begin_s, end_s) &&
+        X509_set_pubkey(x, X509_REQ_get0_pubkey(req)) == 1 &&
+        add_ext(x, ca, NID_basic_constraints, "critical,CA:FALSE") &&
+        add_ext(x, ca, NID_key_usage, "critical,digitalSignature") &&
+        add_ext(x, ca, NID_ext_key_usage, role == ROLE_COORDINATOR ? "serverAuth" : "clientAuth") &&
+        add_ext(x, ca, NID_subject_key_identifier, "hash") &&
+        add_ext(x, ca, NID_authority_key_identifier, "keyid:always") && add_urn(x, urn) &&
+        X509_sign(x, pki_key_pkey(authority_key), EVP_sha256()) > 0;
     X509_REQ_free(req);
     return hand_over(x, ok, "the certificate", out, diag);
 }
@@ -188,13 +189,15 @@ int pki_issue(const struct pki_key *authority_key, const struct pki_cert *author
     *out = NULL;
     int64_t begin_s, last_s;
     if (pki_cert_dates(authority, &begin_s, &last_s) < 0) {
-        return diag_error(diag, ERR_INVAL, "the dates of the authority's certificate cannot be read");
+        return diag_error(diag, ERR_INVAL,
+                          "the dates of the authority's certificate cannot be read");
     }
     if (now_s > last_s) {
         char text[PKI_TIME_TEXT];
-        return diag_error(diag, ERR_EXPIRED,
-                          "the fleet's authority ended on %s: a new one must be made (makespan init)",
-                          pki_time_text(text, last_s));
+        return diag_error(
+            diag, ERR_EXPIRED,
+            "the fleet's authority ended on %s: a new one must be made (makespan init)",
+            pki_time_text(text, last_s));
     }
     int64_t end_s = now_s + pki_life_s(role);
     return pki_issue_dated(authority_key, authority, request, n, role, name, now_s - PKI_BACKDATE_S,

@@ -1,5 +1,5 @@
-/* pki_ossl.h: OpenSSL's headers for pki*.c and tls*.c. OpenSSL has a type named ERR_STATE, which is an
- * error code here: it goes by another name while its headers are read. */
+/* pki_ossl.h: OpenSSL's headers for pki*.c and tls*.c. OpenSSL has a type named ERR_STATE, which
+ * is an error code here: it goes by another name while its headers are read. */
 #ifndef MAKESPAN_PROTO_PKI_OSSL_H
 #define MAKESPAN_PROTO_PKI_OSSL_H
 

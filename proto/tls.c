@@ -1,5 +1,5 @@
-/* tls.c: contexts: which protocol, keys, certificates and names in ALPN a connection may use. Whom to
- * trust is tls_trust.c, what alerts mean tls_alert.c, one connection tls_session.c. */
+/* tls.c: contexts: which protocol, keys, certificates and names in ALPN a connection may use. Whom
+ * to trust is tls_trust.c, what alerts mean tls_alert.c, one connection tls_session.c. */
 #include "proto/tls.h"
 
 #include "common/diag.h"
@@ -248,8 +248,9 @@ static int use_certificate(struct tls *tls, const struct pki_key *key, const str
                           vocab_role((int)tls->self.role), tls->self.name);
     }
     STACK_OF(X509) *chain = sk_X509_new_null();
-    bool ok = chain != NULL && (authority == NULL || sk_X509_push(chain, authority) > 0) &&
-              SSL_CTX_use_cert_and_key(tls->ctx, pki_cert_x509(cert), pki_key_pkey(key), chain, 1) == 1;
+    bool ok =
+        chain != NULL && (authority == NULL || sk_X509_push(chain, authority) > 0) &&
+        SSL_CTX_use_cert_and_key(tls->ctx, pki_cert_x509(cert), pki_key_pkey(key), chain, 1) == 1;
     sk_X509_free(chain);
     return ok ? 0 : pki_fail(diag, ERR_TLS, "the certificate cannot be used");
 }
@@ -296,7 +297,8 @@ int tls_new_server(const struct tls_server_config *config, struct tls **out, str
         err = use_authority(tls, config->authority, config->cert, diag);
     }
     if (err == 0) {
-        err = use_certificate(tls, config->key, config->cert, pki_cert_x509(config->authority), diag);
+        err =
+            use_certificate(tls, config->key, config->cert, pki_cert_x509(config->authority), diag);
     }
     if (err == 0) {
         SSL_CTX_set_client_hello_cb(tls->ctx, on_hello, NULL);
@@ -307,7 +309,8 @@ int tls_new_server(const struct tls_server_config *config, struct tls **out, str
 
 static int set_alpn(struct tls *tls, const char *bytes, struct diag *diag)
 {
-    return SSL_CTX_set_alpn_protos(tls->ctx, (const unsigned char *)bytes, (unsigned)strlen(bytes)) == 0
+    return SSL_CTX_set_alpn_protos(tls->ctx, (const unsigned char *)bytes,
+                                   (unsigned)strlen(bytes)) == 0
                ? 0
                : pki_fail(diag, ERR_TLS, "TLS cannot be set up");
 }
@@ -351,8 +354,9 @@ int tls_renew(struct tls *tls, const struct pki_key *key, const struct pki_cert 
               struct diag *diag)
 {
     STACK_OF(X509) *chain = NULL;
-    X509 *authority =
-        SSL_CTX_get0_chain_certs(tls->ctx, &chain) == 1 && chain != NULL ? sk_X509_value(chain, 0) : NULL;
+    X509 *authority = SSL_CTX_get0_chain_certs(tls->ctx, &chain) == 1 && chain != NULL
+                          ? sk_X509_value(chain, 0)
+                          : NULL;
     if (tls->kind != TLS_SERVER || authority == NULL) {
         return diag_error(diag, ERR_STATE, "only a server's certificate is renewed");
     }

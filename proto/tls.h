@@ -3,9 +3,9 @@
  *
  * Here it is decided whom to trust. A server takes clients of its authority and of any role but
  * coordinator; a client takes a server of its authority whose role is coordinator, at whatever
- * address; a joiner takes a coordinator whose authority's key has the hash that stands in the token,
- * before it sends anything. Dates are checked by the clock that the caller gives. Sockets and what
- * goes over them are conn.c's; one connection's TLS is tls_session.c's. */
+ * address; a joiner takes a coordinator whose authority's key has the hash that stands in the
+ * token, before it sends anything. Dates are checked by the clock that the caller gives. Sockets
+ * and what goes over them are conn.c's; one connection's TLS is tls_session.c's. */
 #ifndef MAKESPAN_PROTO_TLS_H
 #define MAKESPAN_PROTO_TLS_H
 
@@ -24,20 +24,20 @@ struct tls;
 #define TLS_ALPN "makespan/1"
 #define TLS_ALPN_JOIN "makespan-join/1"
 
-/* The present time in seconds since 1970 UTC, by which certificates are checked. A worker gives the
- * latest of its clock, the last time that it heard from its coordinator, and the build date. */
+/* The present time in seconds since 1970 UTC, by which certificates are checked. A worker gives
+ * the latest of its clock, the last time that it heard from its coordinator, and the build date. */
 typedef int64_t tls_now_f(void *arg);
 /* Whether the certificate with this serial number (hex, lower case) was revoked. */
 typedef bool tls_is_revoked_f(const char *serial, void *arg);
 
 struct tls_server_config {
-    const struct pki_key *key;        /* borrowed for the call, as are the certificates */
-    const struct pki_cert *cert;      /* role coordinator */
+    const struct pki_key *key;   /* borrowed for the call, as are the certificates */
+    const struct pki_cert *cert; /* role coordinator */
     const struct pki_cert *authority;
-    bool joining;                     /* TLS_ALPN_JOIN is served too */
+    bool joining; /* TLS_ALPN_JOIN is served too */
     tls_now_f *now_s;
-    tls_is_revoked_f *is_revoked;     /* NULL: none is */
-    void *arg;                        /* of both */
+    tls_is_revoked_f *is_revoked; /* NULL: none is */
+    void *arg;                    /* of both */
 };
 
 struct tls_client_config {
@@ -46,8 +46,8 @@ struct tls_client_config {
     const struct pki_cert *authority;
     tls_now_f *now_s;
     void *arg;
-    /* A coordinator's certificate that has not begun yet is taken: the authority vouches for it, so
-     * it is this host's clock that is late, and a dead CMOS battery must not stop a worker. */
+    /* A coordinator's certificate that has not begun yet is taken: the authority vouches for it,
+     * so it is this host's clock that is late, and a dead CMOS battery must not stop a worker. */
     bool late_clock_ok;
 };
 

@@ -1,5 +1,6 @@
-/* tls_alert.c: what an alert from the other side means for people on this side. In TLS 1.3 this is how
- * a client learns, often only after its own handshake is over, why a server will not have it. */
+/* tls_alert.c: what an alert from the other side means for people on this side. In TLS 1.3 this
+ * is how a client learns, often only after its own handshake is over, why a server will not have
+ * it. */
 #include "proto/tls_ctx.h"
 
 #include "common/vocab.h"
@@ -26,33 +27,38 @@ static void client_refused(struct tls_session *s, int alert)
     char time[PKI_TIME_TEXT];
     switch (alert) {
     case ALERT_UNKNOWN_CA:
-        tls_session_blame(s, CLOSE_CERT_AUTHORITY, true,
-                          "the coordinator at this address is of another fleet than this certificate "
-                          "(%s %s of %s): check the address, or join its fleet with a token of its own",
-                          role, self->name, self->fleet);
+        tls_session_blame(
+            s, CLOSE_CERT_AUTHORITY, true,
+            "the coordinator at this address is of another fleet than this certificate "
+            "(%s %s of %s): check the address, or join its fleet with a token of its own",
+            role, self->name, self->fleet);
         return;
     case ALERT_CERTIFICATE_EXPIRED:
-        tls_session_blame(s, CLOSE_CERT_EXPIRED, true,
-                          "the coordinator says that the certificate of %s %s is past its end, %s: an "
-                          "admin must make a new token and it must join again; if that day has not "
-                          "come, the coordinator's clock is wrong",
-                          role, self->name, pki_time_text(time, self->end_s));
+        tls_session_blame(
+            s, CLOSE_CERT_EXPIRED, true,
+            "the coordinator says that the certificate of %s %s is past its end, %s: an "
+            "admin must make a new token and it must join again; if that day has not "
+            "come, the coordinator's clock is wrong",
+            role, self->name, pki_time_text(time, self->end_s));
         return;
     case ALERT_BAD_CERTIFICATE:
-        tls_session_blame(s, CLOSE_CERT_NOT_YET, true,
-                          "the coordinator says that the certificate of %s %s has not begun, which it "
-                          "does on %s: the coordinator's clock is late",
-                          role, self->name, pki_time_text(time, self->begin_s));
+        tls_session_blame(
+            s, CLOSE_CERT_NOT_YET, true,
+            "the coordinator says that the certificate of %s %s has not begun, which it "
+            "does on %s: the coordinator's clock is late",
+            role, self->name, pki_time_text(time, self->begin_s));
         return;
     case ALERT_UNSUPPORTED_CERTIFICATE:
         tls_session_blame(s, CLOSE_CERT_ROLE, true,
-                          "the coordinator takes no connection from a certificate of the role %s", role);
+                          "the coordinator takes no connection from a certificate of the role %s",
+                          role);
         return;
     default:
-        tls_session_blame(s, CLOSE_REVOKED, true,
-                          "the certificate of %s %s was revoked: an admin must make a new token and it "
-                          "must join again",
-                          role, self->name);
+        tls_session_blame(
+            s, CLOSE_REVOKED, true,
+            "the certificate of %s %s was revoked: an admin must make a new token and it "
+            "must join again",
+            role, self->name);
         return;
     }
 }
@@ -105,10 +111,11 @@ void tls_alert_explain(struct tls_session *s, int alert)
         tls_session_blame(s, CLOSE_TLS, true, "the other side asks for a certificate");
         return;
     case ALERT_NO_APPLICATION_PROTOCOL:
-        tls_session_blame(s, CLOSE_VERSION, true,
-                          "the server at this address does not speak %s: another version of Makespan, "
-                          "another program, or a coordinator with which nobody can join",
-                          s->tls->kind == TLS_JOINER ? TLS_ALPN_JOIN : TLS_ALPN);
+        tls_session_blame(
+            s, CLOSE_VERSION, true,
+            "the server at this address does not speak %s: another version of Makespan, "
+            "another program, or a coordinator with which nobody can join",
+            s->tls->kind == TLS_JOINER ? TLS_ALPN_JOIN : TLS_ALPN);
         return;
     default:
         break;

@@ -25,9 +25,10 @@ struct tls {
     enum tls_kind kind;
     SSL_CTX *ctx;
     BIO_METHOD *socket;
-    char fleet[65];                          /* of the authority; a joiner does not know it yet */
-    struct pki_id self;                      /* of the own certificate; a joiner has none */
-    uint8_t authority[TOKEN_AUTHORITY_SIZE]; /* a joiner's: start of the hash of the authority's key */
+    char fleet[65];     /* of the authority; a joiner does not know it yet */
+    struct pki_id self; /* of the own certificate; a joiner has none */
+    uint8_t
+        authority[TOKEN_AUTHORITY_SIZE]; /* a joiner's: start of the hash of the authority's key */
     bool joining;
     bool late_clock_ok;
     tls_now_f *now_s;
@@ -52,8 +53,8 @@ struct tls_session {
 };
 
 /* Notes why the session fails; the first reason stays. */
-void tls_session_blame(struct tls_session *s, enum close_reason reason, bool by_peer, const char *fmt,
-                       ...) PRINTF_LIKE(4, 5);
+void tls_session_blame(struct tls_session *s, enum close_reason reason, bool by_peer,
+                       const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* Notes who the other side is. */
 void tls_session_know(struct tls_session *s, const struct pki_id *id);

@@ -1,5 +1,5 @@
-/* tls_session.c: one connection's TLS on a socket that conn*.c owns. Owns OpenSSL's SSL object and the
- * reason of its failure; keeps as little as it can while the connection is idle. */
+/* tls_session.c: one connection's TLS on a socket that conn*.c owns. Owns OpenSSL's SSL object and
+ * the reason of its failure; keeps as little as it can while the connection is idle. */
 #include "proto/tls_session.h"
 
 #include "common/buf.h"
@@ -16,8 +16,8 @@
 
 #define ALERT_REASON_BASE 1000 /* OpenSSL counts alerts that it received from here */
 
-void tls_session_blame(struct tls_session *s, enum close_reason reason, bool by_peer, const char *fmt,
-                       ...)
+void tls_session_blame(struct tls_session *s, enum close_reason reason, bool by_peer,
+                       const char *fmt, ...)
 {
     if (s->reason != CLOSE_NONE) {
         return;
@@ -108,7 +108,8 @@ static void explain(struct tls_session *s, unsigned long e)
         break;
     }
     const char *reason = ERR_reason_error_string(e);
-    tls_session_blame(s, CLOSE_TLS, false, "TLS failed: %s", reason != NULL ? reason : "no reason given");
+    tls_session_blame(s, CLOSE_TLS, false, "TLS failed: %s",
+                      reason != NULL ? reason : "no reason given");
 }
 
 static enum tls_io failed(struct tls_session *s)
@@ -154,8 +155,7 @@ static bool agreed(struct tls_session *s)
 {
     const unsigned char *name;
     unsigned n;
-    const char *want =
-        s->tls->kind == TLS_JOINER || s->joining ? TLS_ALPN_JOIN : TLS_ALPN;
+    const char *want = s->tls->kind == TLS_JOINER || s->joining ? TLS_ALPN_JOIN : TLS_ALPN;
     SSL_get0_alpn_selected(s->ssl, &name, &n);
     if (n == strlen(want) && memcmp(name, want, n) == 0) {
         return true;

@@ -1,5 +1,6 @@
-/* tls_session.h: TLS on one connected socket, for conn*.c alone: handshake, reading, writing without
- * blocking, and the reason of every failure. The socket stays the caller's; so does waiting. */
+/* tls_session.h: TLS on one connected socket, for conn*.c alone: handshake, reading, writing
+ * without blocking, and the reason of every failure. The socket stays the caller's; so does
+ * waiting. */
 #ifndef MAKESPAN_PROTO_TLS_SESSION_H
 #define MAKESPAN_PROTO_TLS_SESSION_H
 
@@ -23,12 +24,13 @@ enum tls_io {
     TLS_FAILED,     /* tls_session_reason() says why */
 };
 
-/* The longest plain text of one TLS record: a read into at least so much room leaves nothing behind
- * in memory that the socket would not tell of. */
+/* The longest plain text of one TLS record: a read into at least so much room leaves nothing
+ * behind in memory that the socket would not tell of. */
 enum { TLS_RECORD_MAX = 16384 };
 
 /* fd: connected, non-blocking, open until tls_session_free(). The context is held. */
-int tls_session_new(struct tls *tls, int fd, struct tls_session **out, struct diag *diag) MUST_CHECK;
+int tls_session_new(struct tls *tls, int fd, struct tls_session **out,
+                    struct diag *diag) MUST_CHECK;
 void tls_session_free(struct tls_session **s); /* NULL inside is fine */
 
 enum tls_io tls_session_handshake(struct tls_session *s) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* tls_trust.c: whether the other side's certificate is good: its authority, whose it is, its role, its
- * dates, and that it was not revoked. A ladder: the first step that fails gives the reason, a
+/* tls_trust.c: whether the other side's certificate is good: its authority, whose it is, its role,
+ * its dates, and that it was not revoked. A ladder: the first step that fails gives the reason, a
  * sentence for people on this side, and the alert that tells the other side. */
 #include "proto/tls_ctx.h"
 
@@ -43,10 +43,11 @@ static bool other_authority(struct trial *t)
 {
     switch (t->tls->kind) {
     case TLS_SERVER:
-        return FAIL(t, TELL_AUTHORITY, CLOSE_CERT_AUTHORITY,
-                    "the client's certificate was not issued by the authority of this fleet, %s: it "
-                    "must join with a token of this fleet",
-                    t->tls->fleet);
+        return FAIL(
+            t, TELL_AUTHORITY, CLOSE_CERT_AUTHORITY,
+            "the client's certificate was not issued by the authority of this fleet, %s: it "
+            "must join with a token of this fleet",
+            t->tls->fleet);
     case TLS_CLIENT:
         return FAIL(t, TELL_AUTHORITY, CLOSE_CERT_AUTHORITY,
                     "the server's certificate was not issued by the authority of this fleet, %s: "
@@ -128,7 +129,8 @@ static bool identity(struct trial *t)
     }
     if (pki_cert_fleet(t->anchor, t->fleet, NULL) < 0 || !str_eq(t->fleet, t->id.fleet)) {
         return FAIL(t, TELL_AUTHORITY, CLOSE_CERT_AUTHORITY,
-                    "the certificate is for the fleet %s, and its authority is another's", t->id.fleet);
+                    "the certificate is for the fleet %s, and its authority is another's",
+                    t->id.fleet);
     }
     return true;
 }
@@ -140,8 +142,8 @@ static bool role(struct trial *t)
     const char *word = vocab_role((int)t->id.role);
     if (t->tls->kind == TLS_SERVER && (coordinator || !purpose_ok)) {
         return FAIL(t, TELL_ROLE, CLOSE_CERT_ROLE,
-                    "the certificate of %s %s is not one with which to connect to a coordinator", word,
-                    t->id.name);
+                    "the certificate of %s %s is not one with which to connect to a coordinator",
+                    word, t->id.name);
     }
     if (t->tls->kind != TLS_SERVER && !coordinator) {
         return FAIL(t, TELL_ROLE, CLOSE_CERT_ROLE,
@@ -150,10 +152,11 @@ static bool role(struct trial *t)
                     word, t->id.name);
     }
     if (t->tls->kind != TLS_SERVER && !purpose_ok) {
-        return FAIL(t, TELL_ROLE, CLOSE_CERT_ROLE,
-                    "the certificate of the server at this address (%s %s) is not one for servers: do "
-                    "not trust it",
-                    word, t->id.name);
+        return FAIL(
+            t, TELL_ROLE, CLOSE_CERT_ROLE,
+            "the certificate of the server at this address (%s %s) is not one for servers: do "
+            "not trust it",
+            word, t->id.name);
     }
     return true;
 }
@@ -167,15 +170,17 @@ static bool begun(struct trial *t, int64_t now)
     pki_time_text(begin_text, t->id.begin_s);
     pki_time_text(now_text, now);
     if (t->tls->kind == TLS_SERVER) {
-        return FAIL(t, TELL_NOT_YET, CLOSE_CERT_NOT_YET,
-                    "the certificate of %s %s begins on %s, and by the clock of this coordinator it is "
-                    "%s: set the clock",
-                    vocab_role((int)t->id.role), t->id.name, begin_text, now_text);
+        return FAIL(
+            t, TELL_NOT_YET, CLOSE_CERT_NOT_YET,
+            "the certificate of %s %s begins on %s, and by the clock of this coordinator it is "
+            "%s: set the clock",
+            vocab_role((int)t->id.role), t->id.name, begin_text, now_text);
     }
-    return FAIL(t, TELL_NOT_YET, CLOSE_CERT_NOT_YET,
-                "the coordinator's certificate begins on %s, and by the clock of this host it is %s: "
-                "set the clock",
-                begin_text, now_text);
+    return FAIL(
+        t, TELL_NOT_YET, CLOSE_CERT_NOT_YET,
+        "the coordinator's certificate begins on %s, and by the clock of this host it is %s: "
+        "set the clock",
+        begin_text, now_text);
 }
 
 static bool not_ended(struct trial *t, int64_t now)
@@ -187,25 +192,28 @@ static bool not_ended(struct trial *t, int64_t now)
     char end_text[PKI_TIME_TEXT], now_text[PKI_TIME_TEXT];
     pki_time_text(now_text, now);
     if (now > authority_end) {
-        return FAIL(t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
-                    "the authority of the fleet %s ended on %s, and by the clock of this host it is %s: "
-                    "set the clock if it is wrong; else the fleet needs a new authority",
-                    t->fleet, pki_time_text(end_text, authority_end), now_text);
+        return FAIL(
+            t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
+            "the authority of the fleet %s ended on %s, and by the clock of this host it is %s: "
+            "set the clock if it is wrong; else the fleet needs a new authority",
+            t->fleet, pki_time_text(end_text, authority_end), now_text);
     }
     if (now <= t->id.end_s) {
         return true;
     }
     pki_time_text(end_text, t->id.end_s);
     if (t->tls->kind == TLS_SERVER) {
-        return FAIL(t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
-                    "the certificate of %s %s ended on %s: an admin must make a new token and it must "
-                    "join again",
-                    vocab_role((int)t->id.role), t->id.name, end_text);
+        return FAIL(
+            t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
+            "the certificate of %s %s ended on %s: an admin must make a new token and it must "
+            "join again",
+            vocab_role((int)t->id.role), t->id.name, end_text);
     }
-    return FAIL(t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
-                "the coordinator's certificate ended on %s, and by the clock of this host it is %s: set "
-                "the clock if it is wrong; else restart makespand, which renews its certificate",
-                end_text, now_text);
+    return FAIL(
+        t, TELL_EXPIRED, CLOSE_CERT_EXPIRED,
+        "the coordinator's certificate ended on %s, and by the clock of this host it is %s: set "
+        "the clock if it is wrong; else restart makespand, which renews its certificate",
+        end_text, now_text);
 }
 
 static bool dates(struct trial *t)
@@ -219,10 +227,11 @@ static bool not_revoked(struct trial *t)
     if (t->tls->is_revoked == NULL || !t->tls->is_revoked(t->id.serial, t->tls->arg)) {
         return true;
     }
-    return FAIL(t, TELL_REVOKED, CLOSE_REVOKED,
-                "the certificate of %s %s was revoked: an admin must make a new token and it must join "
-                "again",
-                vocab_role((int)t->id.role), t->id.name);
+    return FAIL(
+        t, TELL_REVOKED, CLOSE_REVOKED,
+        "the certificate of %s %s was revoked: an admin must make a new token and it must join "
+        "again",
+        vocab_role((int)t->id.role), t->id.name);
 }
 
 int tls_trust_check(X509_STORE_CTX *xs, void *arg)

@@ -34,9 +34,9 @@ struct token {
  * first 16 bytes are used). */
 void token_make(const uint8_t authority_hash[32], struct token *out);
 void token_format(const struct token *token, char text[TOKEN_TEXT_SIZE]);
-/* Reads text. Each failure has its sentence in diag: -ERR_SYNTAX it is no token, or one cut short or
- * with characters that no token has; -ERR_VERSION a token of a later form; -ERR_CHECKSUM a typing
- * error. On failure *out is zeroed. */
+/* Reads text. Each failure has its sentence in diag: -ERR_SYNTAX it is no token, or one cut short
+ * or with characters that no token has; -ERR_VERSION a token of a later form; -ERR_CHECKSUM a
+ * typing error. On failure *out is zeroed. */
 int token_parse(const char *text, struct token *out, struct diag *diag) MUST_CHECK;
 /* What the store keeps: SHA-256 of the secret. */
 void token_hash(const uint8_t secret[TOKEN_SECRET_SIZE], uint8_t hash[TOKEN_HASH_SIZE]);

@@ -2,10 +2,11 @@
  *
  * usage: conn_idle [-n CONNECTIONS] [-l KB] [-v]
  *
- * Two processes: this one listens as the coordinator does; a child of it holds the clients. Each client
- * makes its handshake with a worker's certificate, sends HELLO, is sent WELCOME, and is silent from
- * then on. What this process's memory grew by from one connection to all of them, divided by their
- * number, is printed beside the limit. The kernel's buffers of sockets are not in it.
+ * Two processes: this one listens as the coordinator does; a child of it holds the clients. Each
+ * client makes its handshake with a worker's certificate, sends HELLO, is sent WELCOME, and is
+ * silent from then on. What this process's memory grew by from one connection to all of them,
+ * divided by their number, is printed beside the limit. The kernel's buffers of sockets are not in
+ * it.
  *
  * Exit status: 0 within the limit, 1 above it, 2 it could not be measured. */
 #include "common/buf.h"
@@ -69,7 +70,8 @@ static void issue(const struct pair *ca, enum role role, const char *name, struc
 {
     struct buf request = BUF_INIT;
     if (pki_key_make(&out->key, NULL) < 0 || pki_request_make(out->key, &request, NULL) < 0 ||
-        pki_issue(ca->key, ca->cert, request.data, request.len, role, name, NOW_S, &out->cert, NULL) < 0) {
+        pki_issue(ca->key, ca->cert, request.data, request.len, role, name, NOW_S, &out->cert,
+                  NULL) < 0) {
         fail("no certificate");
     }
     buf_fini(&request);
@@ -150,7 +152,8 @@ static void on_client(struct conn *conn, const struct conn_event *event, void *a
     }
 }
 
-/* One connection first, so that what is made once is not counted; the others when the parent says. */
+/* One connection first, so that what is made once is not counted; the others when the parent
+ * says. */
 static int be_clients(const struct pair *ca, unsigned port, unsigned want, int orders)
 {
     struct clients c = {.want = 1, .loop = loop_new()};
@@ -169,7 +172,8 @@ static int be_clients(const struct pair *ca, unsigned port, unsigned want, int o
     }
     while (c.ended == 0) {
         while (c.dialled < c.want && c.dialled - c.welcomed < AT_A_TIME) {
-            if (conn_dial(c.loop, c.tls, c.address, NULL, on_client, &c, &c.conns[c.dialled], NULL) < 0) {
+            if (conn_dial(c.loop, c.tls, c.address, NULL, on_client, &c, &c.conns[c.dialled],
+                          NULL) < 0) {
                 fail("cannot dial");
             }
             c.dialled++;
@@ -269,10 +273,11 @@ static int measure(struct server *s, unsigned n, int orders, int64_t limit_kb, b
     double kb = (double)(after - before) * 1.024 / (double)(n - 1);
     bool ok = kb <= (double)limit_kb;
     if (verbose) {
-        printf("resident memory: %" PRId64 " KiB with 1 connection, %" PRId64 " KiB with %u\n", before, after, n);
+        printf("resident memory: %" PRId64 " KiB with 1 connection, %" PRId64 " KiB with %u\n",
+               before, after, n);
     }
-    printf("coordinator, a connected idle worker: %.1f KB, limit %" PRId64 " KB, of %u: %s\n", kb, limit_kb, n,
-           ok ? "ok" : "MISSED");
+    printf("coordinator, a connected idle worker: %.1f KB, limit %" PRId64 " KB, of %u: %s\n", kb,
+           limit_kb, n, ok ? "ok" : "MISSED");
     return ok ? 0 : 1;
 }
 
@@ -310,8 +315,8 @@ int main(int argc, char **argv)
     authority(&ca);
     issue(&ca, ROLE_COORDINATOR, "main", &self);
 
-    /* The listening socket is made before the fork, its loop and the clients' after: a loop does not
-     * survive one. So the port comes through a pipe. */
+    /* The listening socket is made before the fork, its loop and the clients' after: a loop does
+     * not survive one. So the port comes through a pipe. */
     int ports[2], orders[2];
     if (pipe(ports) != 0 || pipe(orders) != 0) {
         fail("no pipe");
@@ -340,7 +345,8 @@ int main(int argc, char **argv)
         .key = self.key, .cert = self.cert, .authority = ca.cert, .joining = true, .now_s = now_s};
     struct tls *tls;
     if (s.loop == NULL || s.conns == NULL || tls_new_server(&config, &tls, NULL) < 0 ||
-        conn_listen(s.loop, tls, "127.0.0.1:0", NULL, on_accept, on_reject, &s, &s.listener, NULL) < 0) {
+        conn_listen(s.loop, tls, "127.0.0.1:0", NULL, on_accept, on_reject, &s, &s.listener, NULL) <
+            0) {
         fail("cannot listen");
     }
     unsigned port = conn_listener_port(s.listener);

@@ -1,7 +1,7 @@
 /* Addresses as people write them, as sockaddr, and back. */
-#include "proto/conn_addr.h"
 #include "common/diag.h"
 #include "common/err.h"
+#include "proto/conn_addr.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -42,8 +42,8 @@ Test(conn_addr, split)
         char host[CONN_HOST_MAX];
         uint16_t port;
         struct diag *diag = diag_new(1);
-        cr_expect_eq(conn_addr_split(cases[i].text, cases[i].passive, host, &port, diag), cases[i].result,
-                     "%s", cases[i].text);
+        cr_expect_eq(conn_addr_split(cases[i].text, cases[i].passive, host, &port, diag),
+                     cases[i].result, "%s", cases[i].text);
         if (cases[i].result == 0) {
             cr_expect_str_eq(host, cases[i].host);
             cr_expect_eq(port, cases[i].port);
@@ -77,8 +77,8 @@ Test(conn_addr, numeric_and_text)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct conn_addr addr;
         char text[CONN_ADDR_TEXT];
-        cr_expect_eq(conn_addr_numeric(cases[i].host, cases[i].port, &addr), cases[i].text != NULL, "%s",
-                     cases[i].host);
+        cr_expect_eq(conn_addr_numeric(cases[i].host, cases[i].port, &addr), cases[i].text != NULL,
+                     "%s", cases[i].host);
         if (cases[i].text != NULL) {
             cr_expect_str_eq(conn_addr_text(&addr, text), cases[i].text);
             cr_expect_eq(conn_addr_port(&addr), cases[i].port);

@@ -1,5 +1,5 @@
-/* How connections end: GOODBYE, quiet closes, closes from within callbacks, refused certificates, ends
- * of the other side without a word; and that nothing is left behind (under ASan). */
+/* How connections end: GOODBYE, quiet closes, closes from within callbacks, refused certificates,
+ * ends of the other side without a word; and that nothing is left behind (under ASan). */
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/err.h"
@@ -103,7 +103,7 @@ Test(conn_close, long_and_odd_text)
     struct wire_side *dialled = wire_connect(&wire, &accepted);
     memset(text, 'x', sizeof(text));
     memcpy(text, "a\x1b[31m\n\xc2\x9b", 9); /* colours and a C1 control character */
-    memcpy(text + 1023, "\xc3\xa4", 2);      /* cut in the middle at 1024 */
+    memcpy(text + 1023, "\xc3\xa4", 2);     /* cut in the middle at 1024 */
     text[1100] = '\0';
     conn_close(dialled->conn, CLOSE_DONE, text, false);
     WIRE_WAIT(&wire, accepted->closes == 1);
@@ -192,8 +192,10 @@ enum { AT_OPEN = 1, AT_MESSAGE, AT_DRAINED, QUIETLY = 8 };
 
 static void close_at(struct wire_side *side, const struct conn_event *event)
 {
-    static const int at[] = {
-        [CONN_OPEN] = AT_OPEN, [CONN_MESSAGE] = AT_MESSAGE, [CONN_DRAINED] = AT_DRAINED, [CONN_CLOSED] = -1};
+    static const int at[] = {[CONN_OPEN] = AT_OPEN,
+                             [CONN_MESSAGE] = AT_MESSAGE,
+                             [CONN_DRAINED] = AT_DRAINED,
+                             [CONN_CLOSED] = -1};
     if (at[event->kind] == (side->tag & 7)) {
         bool quiet = (side->tag & QUIETLY) != 0;
         conn_close(side->conn, CLOSE_DONE, NULL, quiet);
@@ -304,7 +306,8 @@ Test(conn_close, the_client_refuses)
     wire_listen(&wire);
     struct wire_side *side = wire_dial(&wire, client);
     WIRE_WAIT(&wire, side->closes == 1 && wire.rejects == 1);
-    expect_end(side, CLOSE_CERT_AUTHORITY, false, "another fleet's coordinator answers at this address");
+    expect_end(side, CLOSE_CERT_AUTHORITY, false,
+               "another fleet's coordinator answers at this address");
     cr_expect_eq(side->opens, 0);
     cr_expect_eq(wire.reject_reason, CLOSE_CERT_AUTHORITY);
     tls_free(&client);
@@ -377,7 +380,8 @@ Test(conn_close, goodbye_and_then_a_reset_while_this_one_sends)
 {
     struct wire_raw raw;
     struct buf frame = BUF_INIT;
-    struct msg msg = {.type = MSG_GOODBYE, .u.goodbye = {.reason = CLOSE_STORE, .text = "disk full"}};
+    struct msg msg = {.type = MSG_GOODBYE,
+                      .u.goodbye = {.reason = CLOSE_STORE, .text = "disk full"}};
     cr_assert_eq(msg_encode(&msg, &frame), 0);
     wire.limits.queue_max = (size_t)64 * 1024 * 1024;
     wire_listen(&wire);

@@ -1,5 +1,6 @@
-/* Connections that work: opening, messages both ways, order, large frames, backpressure, what is told
- * of the other side. How they end: conn_close_test.c; what they withstand: conn_limit_test.c. */
+/* Connections that work: opening, messages both ways, order, large frames, backpressure, what is
+ * told of the other side. How they end: conn_close_test.c; what they withstand:
+ * conn_limit_test.c. */
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/err.h"
@@ -131,7 +132,8 @@ Test(conn, a_frame_of_1_mib_passes)
         cr_assert_eq(conn_send(dialled->conn, &msg), 0);
     }
     cr_expect_gt(conn_queued(dialled->conn), 3 * (1024 * 1024 - 3000));
-    sets[3].value = value; /* now it is over 1 MiB: refused, and nothing happens to the connection */
+    sets[3].value =
+        value; /* now it is over 1 MiB: refused, and nothing happens to the connection */
     cr_expect_eq(conn_send(dialled->conn, &msg), -ERR_LIMIT);
     WIRE_WAIT(&wire, accepted->messages == 3);
     cr_expect_eq(accepted->last_bytes, TEXT);
@@ -265,7 +267,8 @@ Test(conn, a_pause_reaches_the_sender)
     conn_pause(accepted->conn, true);
     unsigned sent = 0;
     for (; sent < 100; sent++) {
-        cr_assert_eq(wire_output(dialled, 262144), 0); /* 25 MB: more than the kernel's buffers take */
+        cr_assert_eq(wire_output(dialled, 262144),
+                     0); /* 25 MB: more than the kernel's buffers take */
     }
     size_t queued = 0;
     for (int64_t still = 0; still < 5;) {

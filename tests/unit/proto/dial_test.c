@@ -107,8 +107,9 @@ static int dead_port(void)
 
 static void expect_pause(int64_t full)
 {
-    cr_expect(seen.again_ns >= full / 2 && seen.again_ns <= full, "%" PRId64 " ms after %u failures",
-              seen.again_ns / CLOCK_MS, dial_failures(seen.dial));
+    cr_expect(seen.again_ns >= full / 2 && seen.again_ns <= full,
+              "%" PRId64 " ms after %u failures", seen.again_ns / CLOCK_MS,
+              dial_failures(seen.dial));
 }
 
 Test(dial, pauses_grow_to_a_minute)
@@ -164,7 +165,8 @@ Test(dial, only_welcome_resets)
     wire_listen(&wire);
     start((struct dial_config){0});
     for (unsigned i = 1; i <= 3; i++) { /* open, and closed without WELCOME */
-        WIRE_WAIT(&wire, seen.opens == i && wire.n_accepted == i && wire.accepted[i - 1].opens == 1);
+        WIRE_WAIT(&wire,
+                  seen.opens == i && wire.n_accepted == i && wire.accepted[i - 1].opens == 1);
         cr_expect(!dial_is_welcomed(seen.dial));
         conn_close(wire.accepted[i - 1].conn, CLOSE_SHUTDOWN, "restart", false);
         WIRE_WAIT(&wire, seen.closes == i);
@@ -183,6 +185,7 @@ Test(dial, only_welcome_resets)
     conn_close(wire.accepted[3].conn, CLOSE_SHUTDOWN, NULL, false);
     WIRE_WAIT(&wire, seen.closes == 4);
     cr_expect(seen.welcomed);
+    cr_expect_eq(dial_failures(seen.dial), 0);
     expect_pause(CLOCK_SEC);
 }
 
@@ -236,7 +239,8 @@ static void expect_gave_up(bool hourly)
     WIRE_WAIT(&wire, seen.closes == 1);
     cr_expect_eq(seen.gave_up, 1);
     cr_expect_eq(seen.reason, CLOSE_REVOKED);
-    cr_expect(strstr(seen.text, "was revoked: an admin must make a new token") != NULL, "%s", seen.text);
+    cr_expect(strstr(seen.text, "was revoked: an admin must make a new token") != NULL, "%s",
+              seen.text);
     if (hourly) {
         cr_expect(seen.again_ns > 50 * CLOCK_MIN && seen.again_ns <= 60 * CLOCK_MIN);
     } else {

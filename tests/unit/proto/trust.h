@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
+
 #define TRUST_NOW INT64_C(1796040000) /* 2026-11-30 12:00 UTC */
 
 /* A key with its certificate. */
@@ -31,6 +33,8 @@ void trust_issue(const struct trust_pair *authority, enum role role, const char 
 /* The same with dates. */
 void trust_issue_dated(const struct trust_pair *authority, enum role role, const char *name,
                        int64_t begin_s, int64_t end_s, struct trust_pair *out);
+/* A new key, and a request of it appended to der. */
+void trust_request(struct buf *der, struct pki_key **key);
 void trust_free(struct trust_pair *pair);
 
 struct tls *trust_server(const struct trust_pair *authority, const struct trust_pair *self,
@@ -39,6 +43,20 @@ struct tls *trust_client(const struct trust_pair *authority, const struct trust_
                          struct trust_world *world, bool late_clock_ok);
 struct tls *trust_joiner(const struct trust_pair *authority, struct trust_world *world,
                          bool late_clock_ok);
+
+/* A certificate that the authority signed and that it would never issue: with this subjectAltName
+ * and extendedKeyUsage, in the notation of OpenSSL's configuration. */
+void trust_forge(const struct trust_pair *authority, const char *san, const char *usage,
+                 struct trust_pair *out);
+
+/* Two fleets of the same name, and members of the first. */
+struct trust_cast {
+    struct trust_pair lab, other;
+    struct trust_pair coordinator, worker, viewer;
+    struct trust_world server, client; /* both at TRUST_NOW */
+};
+void trust_cast_init(struct trust_cast *cast);
+void trust_cast_fini(struct trust_cast *cast);
 
 int64_t trust_now(void *world);
 bool trust_is_revoked(const char *serial, void *world);

@@ -96,7 +96,7 @@ static void on_accept(struct conn *conn, void *arg)
 static void on_reject(const char *address, enum close_reason reason, const char *text, void *arg)
 {
     struct wire *wire = arg;
-    cr_assert(str_starts(address, "127.0.0.1:"), "%s", address);
+    cr_assert(str_starts(address, "127.0.0.1:") || str_starts(address, "[::1]:"), "%s", address);
     wire->rejects++;
     wire->reject_reason = reason;
     str_copy(wire->reject_text, sizeof(wire->reject_text), text);
@@ -120,7 +120,8 @@ void wire_init(struct wire *wire)
 void wire_listen(struct wire *wire)
 {
     struct diag *diag = diag_new(4);
-    int err = conn_listen(wire->loop, wire->server, "127.0.0.1:0", &wire->limits, on_accept, on_reject, wire,
+    const char *at = wire->at != NULL ? wire->at : "127.0.0.1:0";
+    int err = conn_listen(wire->loop, wire->server, at, &wire->limits, on_accept, on_reject, wire,
                           &wire->listener, diag);
     cr_assert_eq(err, 0, "%s", diag_first(diag));
     diag_free(&diag);
@@ -157,8 +158,9 @@ struct wire_side *wire_dial(struct wire *wire, struct tls *tls)
     cr_assert_lt(wire->n_dialled, WIRE_SIDES);
     struct wire_side *side = &wire->dialled[wire->n_dialled++];
     *side = (struct wire_side){.wire = wire};
-    cr_assert_eq(conn_dial(wire->loop, tls, wire->address, &wire->limits, on_event, side, &side->conn, NULL),
-                 0);
+    cr_assert_eq(
+        conn_dial(wire->loop, tls, wire->address, &wire->limits, on_event, side, &side->conn, NULL),
+        0);
     return side;
 }
 
@@ -223,7 +225,7 @@ void wire_raw_write(struct wire *wire, struct wire_raw *raw, const void *data, s
 }
 
 void wire_raw_expect_goodbye(struct wire *wire, struct wire_raw *raw, enum close_reason reason,
-                            const char *part_of_text)
+                             const char *part_of_text)
 {
     struct frame_in in;
     frame_in_init(&in, FRAME_MAX);
@@ -240,8 +242,10 @@ void wire_raw_expect_goodbye(struct wire *wire, struct wire_raw *raw, enum close
             cr_assert_eq(msg_decode(frame.type, frame.body, frame.n, &msg, NULL), 0);
             if (msg->type == MSG_GOODBYE) {
                 found = true;
-                cr_expect_eq(msg->u.goodbye.reason, reason, "%s", close_name(msg->u.goodbye.reason));
-                cr_expect(strstr(msg->u.goodbye.text, part_of_text) != NULL, "%s", msg->u.goodbye.text);
+                cr_expect_eq(msg->u.goodbye.reason, reason, "%s",
+                             close_name(msg->u.goodbye.reason));
+                cr_expect(strstr(msg->u.goodbye.text, part_of_text) != NULL, "%s",
+                          msg->u.goodbye.text);
             }
             msg_free(&msg);
         }

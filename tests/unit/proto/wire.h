@@ -1,5 +1,5 @@
-/* wire.h: a coordinator's listener, clients, and a client of bare bytes, all on loopback and in one
- * loop, for tests of conn.c and dial.c. Everything that happens is counted. */
+/* wire.h: a coordinator's listener, clients, and a client of bare bytes, all on loopback and in
+ * one loop, for tests of conn.c and dial.c. Everything that happens is counted. */
 #ifndef MAKESPAN_TESTS_UNIT_PROTO_WIRE_H
 #define MAKESPAN_TESTS_UNIT_PROTO_WIRE_H
 
@@ -33,7 +33,7 @@ struct wire_side {
     bool by_peer;
     char text[1200];
     wire_event_f *on_event; /* NULL: nothing more */
-    int tag;               /* of the test */
+    int tag;                /* of the test */
 };
 
 struct wire {
@@ -42,6 +42,7 @@ struct wire {
     struct trust_world server_world, client_world;
     struct tls *server, *client, *joiner;
     struct conn_limits limits; /* of both ends, unless a test sets them before */
+    const char *at; /* where to listen; NULL: 127.0.0.1:0 */
     struct conn_listener *listener;
     char address[64];
     struct wire_side accepted[WIRE_SIDES];
@@ -67,11 +68,11 @@ struct wire_side *wire_connect(struct wire *wire, struct wire_side **accepted);
 /* Turns the loop until the condition holds; asserts that it does within 30 s. */
 int64_t wire_deadline(void);
 void wire_turn(struct wire *wire, int64_t deadline, const char *condition);
-#define WIRE_WAIT(wire, condition)                                                                   \
+#define WIRE_WAIT(wire, condition)                                                                 \
     do {                                                                                           \
-        int64_t wire_until = wire_deadline();                                                        \
+        int64_t wire_until = wire_deadline();                                                      \
         while (!(condition)) {                                                                     \
-            wire_turn((wire), wire_until, #condition);                                                \
+            wire_turn((wire), wire_until, #condition);                                             \
         }                                                                                          \
     } while (0)
 
@@ -88,7 +89,7 @@ void wire_raw_connect(struct wire *wire, struct wire_raw *raw, struct tls *tls);
 void wire_raw_write(struct wire *wire, struct wire_raw *raw, const void *data, size_t n);
 /* Reads until GOODBYE came; asserts that it does. */
 void wire_raw_expect_goodbye(struct wire *wire, struct wire_raw *raw, enum close_reason reason,
-                            const char *part_of_text);
+                             const char *part_of_text);
 void wire_raw_close(struct wire_raw *raw);
 /* Whether the socket is at its end, by now. */
 bool wire_raw_is_ended(const struct wire_raw *raw);
