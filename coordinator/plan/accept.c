@@ -64,7 +64,8 @@ static int write_sweep(struct accepting *a)
     s->name = spec_name(a->sheet->spec);
     s->state = SWEEP_ACTIVE;
     s->priority = (int)all.priority;
-    s->seed = all.seed_given ? all.seed : a->plan->ops->random(a->plan->arg);
+    uint64_t (*any_seed)(void *arg) = a->plan->ops->random;
+    s->seed = all.seed_given ? all.seed : any_seed(a->plan->arg);
     s->file = a->origin->file;
     s->text = a->origin->text;
     s->sets = a->origin->sets;

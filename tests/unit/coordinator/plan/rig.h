@@ -51,7 +51,7 @@ struct rig_worker {
 };
 
 /* A look-up that the planner asked for. */
-struct rig_ask {
+struct rig_look_up {
     uint64_t ticket;
     char path[64];
     char text[64];
@@ -75,7 +75,7 @@ struct rig {
     struct plan_conf conf;
     struct rig_worker workers[RIG_HOSTS];
     size_t worker_count;
-    struct rig_ask asks[RIG_ASKS];
+    struct rig_look_up asks[RIG_ASKS];
     size_t ask_count;
     size_t cancelled_asks;
     bool resolve_at_once; /* every look-up answers within the call */
@@ -101,6 +101,11 @@ void rig_roll_back(struct rig *rig, int code);
 
 /* Submits and waits for the answer; look-ups are answered by rig_resolve() or at once. */
 struct rig_answer rig_submit(struct rig *rig, const struct plan_request *request);
+/* Two quad-cores, many, p6 and new, which never connected; none is up. */
+struct rig *rig_fleet(void);
+struct plan_request rig_request(enum plan_action action, const char *text);
+struct rig_answer rig_ask(struct rig *rig, enum plan_action action, const char *text);
+int rig_sweeps(struct rig *rig); /* in the store */
 /* Accepts a file that must be fine; returns the sweep's id. */
 int64_t rig_sweep(struct rig *rig, const char *text);
 void rig_answer_free(struct rig_answer *answer);

@@ -4,6 +4,7 @@
 #include "common/err.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SWEEP                                                                                      \
@@ -172,8 +173,8 @@ Test(status, names_who_holds_the_machine)
     struct rig *rig = two_hosts();
     struct rig_worker *a = &rig->workers[0];
     struct rig_worker *b = &rig->workers[1];
-    strcpy(a->boot, "same");
-    strcpy(b->boot, "same");
+    snprintf(a->boot, sizeof(a->boot), "same");
+    snprintf(b->boot, sizeof(b->boot), "same");
     rig_up(rig, a);
     rig_up(rig, b);
     int64_t id = rig_sweep(rig, SWEEP);
