@@ -176,9 +176,13 @@ static void own_host(struct local *l)
     str_copy(l->host, sizeof l->host, str_is_name(name) ? name : "localhost");
 }
 
+static const char *format_of(const struct opts *opts)
+{
+    return opts_get(opts, "format") == NULL ? "table" : opts_get(opts, "format");
+}
+
 static int run_sweep(struct local *l)
 {
-    const char *format = opts_get(l->opts, "format") == NULL ? "table" : opts_get(l->opts, "format");
     struct submit submit = {.action = "run", .file = l->opts->args[0], .host = l->host, .yes = true};
     struct buf out = BUF_INIT;
     char name[96];
@@ -191,7 +195,7 @@ static int run_sweep(struct local *l)
     status = follow_sweep(&l->ctl, &l->call, name, stderr, true);
     if (l->call == NULL)
         return status;
-    return ctl_exit_join(status, report_print(l->call, name, format));
+    return ctl_exit_join(status, report_print(l->call, name, format_of(l->opts)));
 }
 
 static int all(struct local *l)
@@ -217,8 +221,10 @@ static int all(struct local *l)
 int cmd_local(struct ctl *ctl, const struct opts *opts)
 {
     struct local l = {.ctl = *ctl, .opts = opts};
-    int status = submit_check(ctl, opts, opts->args[0]); /* before anything is started */
+    int status = report_check_format(format_of(opts), ctl->diag); /* before anything is started */
 
+    if (status == 0)
+        status = submit_check(ctl, opts, opts->args[0]);
     if (status != 0)
         return status;
     status = all(&l);

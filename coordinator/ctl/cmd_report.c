@@ -19,6 +19,17 @@ static bool to_stdout(const char *kind, const void *bytes, size_t n, void *arg)
     return fwrite(bytes, 1, n, stdout) == n;
 }
 
+int report_check_format(const char *format, struct diag *diag)
+{
+    static const char *const FORMATS[] = {"table", "mail", "csv", "json", "markdown"};
+
+    for (size_t i = 0; i < ARRAY_LEN(FORMATS); i++)
+        if (strcmp(format, FORMATS[i]) == 0)
+            return 0;
+    diag_error(diag, ERR_INVAL, "--format %s: table, mail, csv, json and markdown are there", format);
+    return CTL_USAGE;
+}
+
 int report_print(struct call *call, const char *sweep, const char *format)
 {
     struct msg m = {.type = MSG_REPORT};
@@ -63,7 +74,9 @@ int cmd_report(struct ctl *ctl, const struct opts *opts)
         diag_error(ctl->diag, ERR_INVAL, "--attempt %s: it is written as RUN or RUN/N, as in the columns run and attempt of --format csv", one);
         return CTL_USAGE;
     }
-    status = call_open(ctl, &call);
+    status = report_check_format(format, ctl->diag);
+    if (status == 0)
+        status = call_open(ctl, &call);
     if (status != 0)
         return status;
     if (one == NULL) {

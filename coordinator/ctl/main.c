@@ -31,6 +31,8 @@ static void help(const char *noun)
     if (noun == NULL)
         buf_add_str(&text, "usage: makespan COMMAND [options] [arguments]\n\n"
                            "Times builds on a fleet of machines and says what a change did to each of them.\n\n");
+    else
+        buf_printf(&text, "usage: makespan %s COMMAND [options] [arguments]\n\n", noun);
     cmds_list(noun, &text);
     if (noun == NULL)
         buf_add_str(&text, "\n  makespan COMMAND -h          what a command takes\n"
