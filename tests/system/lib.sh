@@ -44,7 +44,7 @@ end_fleets()
         for log in "$TMPDIR"/*.log "$TMPDIR"/*/*.log; do
             [ -s "$log" ] || continue
             echo "--- $log (its last lines)"
-            tail -n 40 "$log"
+            tail -n 15 "$log"
         done
         [ "$status" -ne 0 ] || status=1
     fi
