@@ -1,68 +1,17 @@
-/* disk.c: files in memory: each knows what it was at its last sync and what was done since. */
+/* disk.c: files in memory: each knows what it was at its last sync and what was done since. What a
+ * crash makes of that: disk_crash.c. */
 #include "tests/sim/disk.h"
 
 #include "common/err.h"
 #include "common/mem.h"
-#include "common/prng.h"
 #include "common/str.h"
+#include "tests/sim/disk_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_ROOM 256
-#define SECTOR 512
-
-struct entry {
-    char name[NAME_ROOM];
-    struct inode *inode;
-};
-
-struct entries {
-    struct entry *list; /* in the order of names */
-    size_t count, room;
-};
-
-/* A write since the last sync; a change of the size when `data` is NULL. */
-struct write {
-    uint64_t offset;
-    size_t n;
-    uint8_t *data;
-    uint8_t *old; /* the bytes that were there: of the file's old size, at most n from offset on */
-    size_t old_n;
-    uint64_t old_size, new_size;
-};
-
-struct inode {
-    struct inode *next; /* all of a disk, also those without a name */
-    struct inode *parent; /* of a folder */
-    struct inode *twin;   /* in the copy that is being made */
-    bool folder;
-    uint32_t mode, uid;
-    int64_t mtime_ns;
-    uint8_t *data;
-    size_t size, room;
-    struct write *writes;
-    size_t write_count, write_room;
-    struct entries now, sure;
-    bool cut; /* of the copy that is being made: its later names are lost */
-};
-
-/* A change of names since the last sync of its folder: `name` in `dir` is `inode` (NULL: gone); of a
- * rename, `from_name` in `from` is gone by it. */
-struct change {
-    struct inode *dir, *from, *inode;
-    char name[NAME_ROOM], from_name[NAME_ROOM];
-};
-
-struct disk {
-    struct inode *inodes, *root;
-    struct change *changes;
-    size_t change_count, change_room;
-    uint64_t limit;
-};
-
-static struct inode *new_inode(struct disk *disk, bool folder)
+struct inode *disk_inode_new(struct disk *disk, bool folder)
 {
     struct inode *inode = mem_xzalloc(sizeof(*inode));
     inode->folder = folder;
@@ -75,7 +24,7 @@ struct disk *disk_new(void)
 {
     struct disk *disk = mem_xzalloc(sizeof(*disk));
     disk->limit = UINT64_MAX;
-    disk->root = new_inode(disk, true);
+    disk->root = disk_inode_new(disk, true);
     disk->root->mode = 0755;
     return disk;
 }
@@ -156,7 +105,7 @@ static size_t place_of(const struct entries *e, const char *name, bool *found)
     return low;
 }
 
-static void set_entry(struct entries *e, const char *name, struct inode *inode)
+void disk_set_entry(struct entries *e, const char *name, struct inode *inode)
 {
     bool found;
     size_t at = place_of(e, name, &found);
@@ -230,9 +179,9 @@ static void change(struct disk *disk, const struct change *c)
     }
     disk->changes[disk->change_count++] = *c;
     if (c->from != NULL) {
-        set_entry(&c->from->now, c->from_name, NULL);
+        disk_set_entry(&c->from->now, c->from_name, NULL);
     }
-    set_entry(&c->dir->now, c->name, c->inode);
+    disk_set_entry(&c->dir->now, c->name, c->inode);
 }
 
 int disk_make(struct disk *disk, const char *path, bool folder, unsigned mode, struct inode **out)
@@ -245,7 +194,7 @@ int disk_make(struct disk *disk, const char *path, bool folder, unsigned mode, s
     if (c.name[0] == '\0' || get_entry(&c.dir->now, c.name) != NULL) {
         return -ERR_EXISTS;
     }
-    c.inode = new_inode(disk, folder);
+    c.inode = disk_inode_new(disk, folder);
     c.inode->mode = mode;
     c.inode->parent = c.dir;
     change(disk, &c);
@@ -337,7 +286,7 @@ size_t inode_read(const struct inode *inode, uint64_t offset, void *dst, size_t 
     return n;
 }
 
-static void resize(struct inode *inode, size_t size)
+void disk_resize(struct inode *inode, size_t size)
 {
     if (size > inode->room) {
         inode->room = size > inode->room * 2 ? size : inode->room * 2;
@@ -384,7 +333,7 @@ int inode_write(struct disk *disk, struct inode *inode, uint64_t offset, const v
     struct write *w = note(inode, offset, n);
     w->data = copy_bytes(data, n);
     if (more > 0) {
-        resize(inode, (size_t)end);
+        disk_resize(inode, (size_t)end);
     }
     if (n > 0) {
         memcpy(inode->data + offset, data, n);
@@ -400,19 +349,19 @@ int inode_truncate(struct disk *disk, struct inode *inode, uint64_t size)
         return -ERR_FULL;
     }
     struct write *w = note(inode, size, size < inode->size ? (size_t)(inode->size - size) : 0);
-    resize(inode, (size_t)size);
+    disk_resize(inode, (size_t)size);
     w->new_size = size;
     return 0;
 }
 
 /* --- durability --- */
 
-static void settle(const struct change *c)
+void disk_settle(const struct change *c)
 {
     if (c->from != NULL) {
-        set_entry(&c->from->sure, c->from_name, NULL);
+        disk_set_entry(&c->from->sure, c->from_name, NULL);
     }
-    set_entry(&c->dir->sure, c->name, c->inode);
+    disk_set_entry(&c->dir->sure, c->name, c->inode);
 }
 
 /* The names of the folder, and its own name up to the root. */
@@ -426,7 +375,7 @@ static void sync_names(struct disk *disk, const struct inode *folder)
             ours = c->inode == up;
         }
         if (ours) {
-            settle(c);
+            disk_settle(c);
         } else {
             disk->changes[kept++] = *c;
         }
@@ -445,7 +394,7 @@ void inode_sync(struct disk *disk, struct inode *inode)
 void disk_sync_all(struct disk *disk)
 {
     for (size_t i = 0; i < disk->change_count; i++) {
-        settle(&disk->changes[i]);
+        disk_settle(&disk->changes[i]);
     }
     disk->change_count = 0;
     for (struct inode *inode = disk->inodes; inode != NULL; inode = inode->next) {
@@ -461,145 +410,4 @@ const char *inode_entry(const struct inode *folder, size_t index)
 struct inode *inode_child(const struct inode *folder, size_t index)
 {
     return folder->now.list[index].inode;
-}
-
-/* --- copies --- */
-
-/* What of a write is left: [from, from + n) of its bytes. */
-static void redo(struct inode *to, const struct write *w, size_t from, size_t n)
-{
-    if (w->data == NULL) {
-        resize(to, (size_t)w->new_size);
-        return;
-    }
-    if (n == 0) {
-        return;
-    }
-    if (w->offset + from + n > to->size) {
-        resize(to, (size_t)(w->offset + from + n));
-    }
-    memcpy(to->data + w->offset + from, w->data + from, n);
-}
-
-static void undo(struct inode *to, const struct write *w)
-{
-    resize(to, (size_t)w->old_size);
-    if (w->old_n > 0) {
-        memcpy(to->data + w->offset, w->old, w->old_n);
-    }
-}
-
-/* The bytes of a file after a power failure. */
-static void tear(struct inode *to, const struct inode *from, struct prng *prng)
-{
-    uint64_t luck = prng_below(prng, 4);
-    if (luck == 0) {
-        return; /* the system had written everything */
-    }
-    for (size_t i = from->write_count; i > 0; i--) {
-        undo(to, &from->writes[i - 1]);
-    }
-    if (luck == 1) {
-        return; /* and here nothing */
-    }
-    if (luck == 2) { /* the first ones, the last of them in part */
-        uint64_t whole = prng_below(prng, from->write_count);
-        for (size_t i = 0; i < whole; i++) {
-            redo(to, &from->writes[i], 0, from->writes[i].n);
-        }
-        redo(to, &from->writes[whole], 0, (size_t)prng_below(prng, from->writes[whole].n + 1));
-        return;
-    }
-    for (size_t i = 0; i < from->write_count; i++) { /* sectors here and there */
-        const struct write *w = &from->writes[i];
-        if (w->data == NULL) {
-            redo(to, w, 0, 0);
-            continue;
-        }
-        for (size_t at = 0; at < w->n;) {
-            size_t n = SECTOR - (size_t)((w->offset + at) % SECTOR);
-            n = n < w->n - at ? n : w->n - at;
-            if (prng_below(prng, 2) == 0) {
-                redo(to, w, at, n);
-            }
-            at += n;
-        }
-    }
-}
-
-static void copy_names(struct inode *to, const struct entries *from)
-{
-    for (size_t i = 0; i < from->count; i++) {
-        struct inode *twin = from->list[i].inode->twin;
-        set_entry(&to->now, from->list[i].name, twin);
-        set_entry(&to->sure, from->list[i].name, twin);
-        twin->parent = to;
-    }
-}
-
-/* Names that were changed and not synced: of each folder the first ones are left. */
-static void keep_changes(const struct disk *disk, struct prng *prng)
-{
-    uint64_t luck = prng_below(prng, 3); /* 0: all, 1: none, 2: some */
-    for (size_t i = 0; i < disk->change_count; i++) {
-        const struct change *c = &disk->changes[i];
-        bool lost = luck == 1 || (luck == 2 && prng_below(prng, 4) == 0);
-        lost = lost || c->dir->twin->cut || (c->from != NULL && c->from->twin->cut);
-        if (lost) {
-            c->dir->twin->cut = true;
-            if (c->from != NULL) {
-                c->from->twin->cut = true;
-            }
-            continue;
-        }
-        struct change twin = *c;
-        twin.dir = c->dir->twin;
-        twin.from = c->from != NULL ? c->from->twin : NULL;
-        twin.inode = c->inode != NULL ? c->inode->twin : NULL;
-        if (twin.from != NULL) {
-            set_entry(&twin.from->now, twin.from_name, NULL);
-        }
-        set_entry(&twin.dir->now, twin.name, twin.inode);
-        if (twin.inode != NULL) {
-            twin.inode->parent = twin.dir;
-        }
-        settle(&twin);
-    }
-}
-
-/* `prng` NULL: all is sure. */
-static struct disk *copy(const struct disk *disk, struct prng *prng)
-{
-    struct disk *d = mem_xzalloc(sizeof(*d));
-    d->limit = disk->limit;
-    for (struct inode *inode = disk->inodes; inode != NULL; inode = inode->next) {
-        struct inode *twin = new_inode(d, inode->folder);
-        inode->twin = twin;
-        inode_set(twin, inode->mode, inode->uid, inode->mtime_ns);
-        resize(twin, inode->size);
-        if (inode->size > 0) {
-            memcpy(twin->data, inode->data, inode->size);
-        }
-        if (prng != NULL && inode->write_count > 0) {
-            tear(twin, inode, prng);
-        }
-    }
-    d->root = disk->root->twin;
-    for (struct inode *inode = disk->inodes; inode != NULL; inode = inode->next) {
-        copy_names(inode->twin, prng != NULL ? &inode->sure : &inode->now);
-    }
-    if (prng != NULL) {
-        keep_changes(disk, prng);
-    }
-    return d;
-}
-
-struct disk *disk_copy(const struct disk *disk)
-{
-    return copy(disk, NULL);
-}
-
-struct disk *disk_survive(const struct disk *disk, struct prng *prng)
-{
-    return copy(disk, prng);
 }

@@ -1,10 +1,10 @@
 /* disk.h: the files of one node, in memory, and what of them is left after the power fails: for
  * fakes/fileio.c and vfs.c.
  *
- * Of a file: what disk_sync() reached is sure; of each later write all, nothing, a torn part, or
- * single sectors are left, as the seed says. Of a folder: what disk_sync() reached, and of its later
- * names a first part. Syncing a folder makes its own name sure too, as file systems here do. Errors
- * are negative codes of common/err.h. */
+ * Of a file: what inode_sync() reached is sure; of later writes all, nothing, a torn first part, or
+ * single sectors are left, as the seed says. Of a folder: what inode_sync() reached, and of its
+ * later names a first part. Syncing a folder makes its own name sure too, as file systems here do.
+ * Errors are negative codes of common/err.h. */
 #ifndef MAKESPAN_TESTS_SIM_DISK_H
 #define MAKESPAN_TESTS_SIM_DISK_H
 

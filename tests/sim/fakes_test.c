@@ -32,8 +32,8 @@ struct rig {
 
 static void say(struct rig *r, const char *text)
 {
-    strcat(r->log, r->log[0] != '\0' ? " " : "");
-    strcat(r->log, text);
+    size_t n = strlen(r->log);
+    snprintf(r->log + n, sizeof(r->log) - n, "%s%s", n > 0 ? " " : "", text);
 }
 
 static bool on_start(struct node *node, struct loop *loop, void *arg)

@@ -85,8 +85,8 @@ struct node *sim_enter(struct node *node); /* gives the one before */
 struct sim_machine *sim_machine_of(const struct node *node);
 /* From the machinery's numbers, both bounds included. */
 int64_t sim_between(int64_t low, int64_t high);
-/* Asks before an effect of the node that runs. 0: it happens; negative: it fails. A crash is carried
- * out, and 0 given: the node goes on without being seen. Without a node: 0. */
+/* Asks before an effect of the node that runs. 0: it happens; negative: it fails. A crash is
+ * carried out, and 0 given: the node goes on without being seen. Without a node: 0. */
 int sim_effect(enum sim_effect effect, const char *what, uint64_t n) MUST_CHECK;
 
 void sim_event_init(struct sim_event *event, struct node *node, loop_f *f, void *arg);

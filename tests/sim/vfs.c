@@ -1,7 +1,7 @@
-/* vfs.c: SQLite's view of a node's files: "sim", the default VFS of the process. One connection to a
- * database at a time, as the coordinator has it: locks always succeed, and the shared memory of WAL
- * mode is plain memory that is gone when the database is closed. What is written without xSync may
- * be lost, as for any other file. */
+/* vfs.c: SQLite's view of a node's files: "sim", the default VFS of the process. One connection to
+ * a database at a time, as the coordinator has it: locks always succeed, and the shared memory of
+ * WAL mode is plain memory that is gone when the database is closed. What is written without xSync
+ * may be lost, as for any other file. */
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/mem.h"

@@ -1,14 +1,14 @@
 /* world.h: a fleet in one process under virtual time: nodes, machines, the queue of events, what
  * fails when. One seed decides everything; the same seed gives the same events.
  *
- * Time stands still within a turn and jumps to the next event between turns. A turn runs what is due
- * at one node at one instant (in order of time, then of asking), its hooks, and what it deferred,
- * as loop.h says. One world at a time in a process.
+ * Time stands still within a turn and jumps to the next event between turns. A turn runs what is
+ * due at one node at one instant (in order of time, then of asking), its hooks, and what it
+ * deferred, as loop.h says. One world at a time in a process.
  *
  * A crash: at that instant the node's disk is copied as it will be found again, and from then on
- * nothing that the node does reaches anyone: its files are a copy that is thrown away, what it sends
- * is dropped. Then, at the end of its turn, its objects are freed by their own functions. So a crash
- * may come at any write, sync, rename, send or spawn, and nothing leaks. */
+ * nothing that the node does reaches anyone: its files are thrown away, what it sends is dropped.
+ * Then, at the end of its turn, its objects are freed by their own functions. So a crash may come
+ * at any write, sync, rename, send or spawn, and nothing leaks. */
 #ifndef MAKESPAN_TESTS_SIM_WORLD_H
 #define MAKESPAN_TESTS_SIM_WORLD_H
 
@@ -20,6 +20,7 @@
 
 struct disk;
 struct loop;
+struct msg;
 struct node;
 struct proc_spec;
 struct prng;
@@ -38,7 +39,7 @@ enum sim_effect {
 
 enum sim_crash {
     SIM_KILL = 1, /* the process is killed: what it wrote is there, its children go on */
-    SIM_POWER,    /* the machine goes off: only what was synced is sure, the rest as the seed says */
+    SIM_POWER,    /* the machine goes off: what was synced is sure, the rest as the seed says */
 };
 
 /* A scripted child. */
@@ -48,7 +49,7 @@ struct sim_command {
     int64_t sys_ns;
     int exit_status;
     int signal;        /* not 0: it ends by this signal */
-    const char *output; /* what it prints at its end; NULL: nothing; must live as long as the world */
+    const char *output; /* what it prints at its end; NULL: nothing; lives as long as the world */
     bool timed;        /* counts as a measurement: world_measuring() */
     bool stubborn;     /* SIGTERM does not end it */
     /* At its end, in the world's context, unless it was killed: what it did to the files of the
@@ -71,6 +72,8 @@ struct world_ops {
     /* How a child will do; called when it is started. */
     void (*command)(struct node *node, const struct proc_spec *spec, struct sim_command *out,
                     void *arg);
+    /* A node has got a message, which it is about to handle. */
+    void (*heard)(struct node *node, const struct msg *msg, void *arg);
     /* After each turn of any node and each event of the world: the invariants. */
     void (*turned)(struct world *world, void *arg);
 };
@@ -103,7 +106,7 @@ void world_show_trace(struct world *world, bool show);
 
 /* --- nodes --- */
 
-/* `name`: its host name, copied; machine: below WORLD_MACHINES. It is down and its disk is empty. */
+/* `name`: its host name, copied; machine: below WORLD_MACHINES. It is down, its disk empty. */
 struct node *world_add(struct world *world, const char *name, unsigned machine);
 const char *node_name(const struct node *node);
 unsigned node_machine(const struct node *node);

@@ -153,7 +153,8 @@ int confine_sweep(struct confine *confine, confine_f *f, void *arg, struct diag 
     assert(confine->open == NULL);
     begin(&confine->sweep, f, arg);
     if (!confine->node->gone) {
-        for (struct sim_child *c = sim_machine_of(confine->node)->children; c != NULL; c = c->next) {
+        struct sim_machine *m = sim_machine_of(confine->node);
+        for (struct sim_child *c = m->children; c != NULL; c = c->next) {
             if (is_ours(confine, c)) {
                 end(&confine->sweep, c);
             }

@@ -295,6 +295,9 @@ static void deliver(struct conn *c, const struct frame *frame)
         sim_conn_die(c);
     } else {
         world_note(sim_world(), "< %s %s", msg_name(msg->type), c->peer.name);
+        if (!c->node->gone && sim_world()->ops->heard != NULL) {
+            sim_world()->ops->heard(c->node, msg, sim_world()->arg);
+        }
         sim_conn_emit(c, CONN_MESSAGE, msg);
     }
     msg_free(&msg);
@@ -372,7 +375,8 @@ static void on_deadline(void *arg)
         sim_conn_die(c);
         break;
     case DEAD:
-        world_note(sim_world(), "closed %s: %s", c->peer.address, close_name((uint32_t)c->reason));
+        world_note(sim_world(), "closed %s: %s", c->peer.address,
+                   close_name((uint32_t)c->reason));
         sim_conn_emit(c, CONN_CLOSED, NULL);
         loop_defer(c->loop, free_conn, c);
         break;

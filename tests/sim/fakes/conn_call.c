@@ -171,7 +171,8 @@ void sim_conn_call(struct conn *c)
     for (l = there ? server->listeners : NULL; l != NULL && l->port != c->port; l = l->next) {
     }
     if (l == NULL) {
-        sim_conn_blame(c, CLOSE_DIAL, false, server == NULL ? "no such host" : "connection refused");
+        sim_conn_blame(c, CLOSE_DIAL, false,
+                       server == NULL ? "no such host" : "connection refused");
         sim_conn_die(c);
         return;
     }

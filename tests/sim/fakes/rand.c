@@ -1,5 +1,5 @@
-/* rand.c: common/rand.h from the seed: each start of each node has a stream of its own. OpenSSL draws
- * from it too, so that keys, serial numbers and signatures are the same for the same seed. */
+/* rand.c: common/rand.h from the seed: each start of each node has a stream of its own. OpenSSL
+ * draws from it too, so that keys, serial numbers and signatures are the same for a seed. */
 #define OPENSSL_SUPPRESS_DEPRECATED /* RAND_METHOD: the one way that does not need a provider */
 #include "common/rand.h"
 

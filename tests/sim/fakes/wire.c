@@ -240,8 +240,8 @@ void node_isolate(struct node *node, bool on)
     node->isolated = on;
 }
 
-/* What was queued may have left, all or a first part of it. After a kill the system says that the end
- * is gone; without power nobody does. */
+/* What was queued may have left, all or a first part of it. After a kill the system says that the
+ * end is gone; without power nobody does. */
 void sim_conns_crash(struct node *node)
 {
     struct wire *next;

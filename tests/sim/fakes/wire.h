@@ -24,7 +24,8 @@ void sim_tls_hold(struct tls *tls);
 void sim_tls_release(struct tls *tls);
 /* What it shows to the other side. */
 const struct tls_end *sim_tls_end(const struct tls *tls);
-/* Whether, in the context of the node that runs, the other side is trusted: CLOSE_NONE, or why not. */
+/* Whether, in the context of the node that runs, the other side is trusted: CLOSE_NONE, or why
+ * not. */
 enum close_reason sim_tls_judge(const struct tls *tls, const struct tls_end *other);
 
 /* --- packets --- */
