@@ -469,3 +469,8 @@ bool coord_is_stuck(const struct coord *coord)
 {
     return coord->stuck;
 }
+
+struct store *coord_store(const struct coord *coord)
+{
+    return coord->store;
+}

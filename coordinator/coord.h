@@ -11,6 +11,7 @@ struct coord;
 struct coord_conf;
 struct diag;
 struct loop;
+struct store;
 
 /* Opens the database and the authority in conf->dir and starts to listen. `vfs`: file layer of SQLite, NULL: the system's. Loop and conf are borrowed for the life of the object. 0 and *out,
  * or a negative code with text. */
@@ -21,5 +22,8 @@ void coord_free(struct coord **coord);
 uint16_t coord_port(const struct coord *coord);
 /* Whether the database cannot be written at present. */
 bool coord_is_stuck(const struct coord *coord);
+
+/* The database, to be looked at: for the simulation. */
+struct store *coord_store(const struct coord *coord);
 
 #endif
