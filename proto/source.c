@@ -145,7 +145,7 @@ static void free_source(struct source *s)
 void source_finish(struct source *s)
 {
     struct source_result result = {
-        .text = "", .warning = s->warning, .revs = s->revs, .count = s->count};
+        .name = s->shown, .text = "", .warning = s->warning, .revs = s->revs, .count = s->count};
     s->f(&result, s->arg);
     free_source(s);
 }
@@ -158,8 +158,10 @@ void source_fail(struct source *s, int code, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    struct source_result result = {
-        .code = code < 0 ? code : -code, .text = buf_str(&text), .warning = s->warning};
+    struct source_result result = {.name = s->shown,
+                                   .code = code < 0 ? code : -code,
+                                   .text = buf_str(&text),
+                                   .warning = s->warning};
     s->f(&result, s->arg);
     buf_fini(&text);
     free_source(s);
@@ -250,6 +252,7 @@ static void on_child(const struct proc_output *o, void *arg)
     struct source *s;
     char text[32];
     CAST_OBJ(s, arg, SOURCE_MAGIC);
+    loop_doing(s->loop, "reading a source");
     s->child = NULL;
     file_close(&s->out);
     if (o->end.exec_failed) {
@@ -384,6 +387,7 @@ static void on_begin(void *arg)
 {
     struct source *s;
     CAST_OBJ(s, arg, SOURCE_MAGIC);
+    loop_doing(s->loop, "reading a source");
     if (s->spec.kind == SOURCE_GIT) {
         source_git_begin(s);
     } else {

@@ -86,6 +86,7 @@ struct source_spec {
 };
 
 struct source_result {
+    const char *name; /* of the source, for people: a URL without its password */
     int code;         /* 0 or negative */
     const char *text; /* the sentence of a failure, which names the source and the revision; "" */
     const char *warning; /* NULL: none */

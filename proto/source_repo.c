@@ -16,11 +16,23 @@
 
 #define COPY_PIECE ((size_t)1024 * 1024)
 
-static int put(const char *dir, const char *name, const char *text)
+/* durable: on the disk when it returns. What serves one reading alone need not be. */
+static int put(const char *dir, const char *name, const char *text, bool durable)
 {
     char path[FILE_PATH_MAX];
+    struct file *file = NULL;
     int rc = file_path(path, sizeof(path), dir, name);
-    return rc < 0 ? rc : file_write_atomic(path, text, strlen(text), 0600);
+    if (rc == 0 && durable) {
+        return file_write_atomic(path, text, strlen(text), 0600);
+    }
+    if (rc == 0) {
+        rc = file_open(path, FILE_APPEND | FILE_CREATE | FILE_TRUNC, 0600, &file);
+    }
+    if (rc == 0) {
+        rc = file_append(file, text, strlen(text));
+    }
+    file_close(&file);
+    return rc;
 }
 
 static int make_folder(const char *dir, const char *name)
@@ -36,6 +48,7 @@ int source_repo_make(const char *path, const char *objects, const char *format, 
     struct buf text = BUF_INIT;
     char done[FILE_PATH_MAX];
     bool sha256 = strcmp(format, "sha256") == 0;
+    bool durable = objects == NULL; /* a mirror */
     int rc = file_path(done, sizeof(done), path, "HEAD");
     if (rc < 0 || file_exists(done)) {
         return rc;
@@ -44,23 +57,25 @@ int source_repo_make(const char *path, const char *objects, const char *format, 
         rc = make_folder(path, folders[i]);
     }
     if (rc == 0) {
-        rc = put(path, "info/attributes", ATTRIBUTES);
+        rc = put(path, "info/attributes", ATTRIBUTES, durable);
     }
     if (rc == 0 && objects != NULL) {
         buf_printf(&text, "%s\n", objects);
-        rc = text.err != 0 ? text.err : put(path, "objects/info/alternates", buf_str(&text));
+        rc = text.err != 0 ? text.err
+                           : put(path, "objects/info/alternates", buf_str(&text), durable);
     }
     if (rc == 0) {
         rc = put(path, "config",
                  sha256 ? "[core]\n\trepositoryformatversion = 1\n\tbare = true\n"
                           "[extensions]\n\tobjectFormat = sha256\n"
-                        : "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+                        : "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+                 durable);
     }
     if (rc == 0) {
         /* Last: from here on it is a repository. */
         buf_reset(&text);
         buf_printf(&text, "ref: %s\n", head);
-        rc = text.err != 0 ? text.err : put(path, "HEAD", buf_str(&text));
+        rc = text.err != 0 ? text.err : put(path, "HEAD", buf_str(&text), durable);
     }
     buf_fini(&text);
     return rc;

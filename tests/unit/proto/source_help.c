@@ -7,6 +7,7 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "common/proc.h"
+#include "common/str.h"
 
 #include <criterion/criterion.h>
 
@@ -157,6 +158,37 @@ struct source_spec git_spec(struct bench *b, const char *name, const char *rev)
                                 .expr = {.to = {.a = rev}},
                                 .archive = true,
                                 .mirrors = b->mirrors};
+}
+
+void expect_ok(struct bench *b, size_t count)
+{
+    cr_assert_eq(b->code, 0, "%s", b->text);
+    cr_assert_eq(b->count, count);
+    cr_expect_str_eq(b->text, "");
+}
+
+const char *tree_of(struct bench *b, size_t i)
+{
+    return sh(b,
+              "rm -rf un && mkdir un && tar -xf %s -C un && cd un && git init -q && git add -A -f "
+              ". && git write-tree &&"
+              " rm -rf .git",
+              b->paths[i]);
+}
+
+void expect_hash(struct bench *b, size_t i)
+{
+    char hex[65];
+    str_hex(hex, b->revs[i].hash, SOURCE_HASH);
+    cr_expect_str_eq(sh(b, "sha256sum %s | cut -c1-64", b->paths[i]), hex);
+    char size[32];
+    snprintf(size, sizeof(size), "%llu", (unsigned long long)b->revs[i].size);
+    cr_expect_str_eq(sh(b, "stat -c %%s %s", b->paths[i]), size);
+}
+
+void expect_clean_work(struct bench *b)
+{
+    cr_expect_str_eq(sh(b, "ls work"), "", "something was left in the work folder");
 }
 
 void expect_failure(struct bench *b, struct source_spec *spec, int code, const char *text)

@@ -42,6 +42,21 @@ void bench_read(struct bench *b, struct source_spec *spec);
 struct source_spec git_spec(struct bench *b, const char *name, const char *rev);
 /* "dir/name"; the last 8 stay valid. */
 const char *at(struct bench *b, const char *name);
+/* What makes the repository r: commits first, second and third, on main; tags v1 and v3; branch
+ * topic at the second. It ends in r. */
+#define REPO                                                                                       \
+    "git init -q r && cd r && echo one >a && mkdir d && echo x >d/x && chmod +x d/x && ln -s a l"  \
+    " && git add -A && git commit -qm 'first subject' && git tag v1 && echo two >a &&"             \
+    " git commit -qam 'second' && git branch topic && echo three >a &&"                            \
+    " git commit -qam 'third' && git tag v3"
+
+void expect_ok(struct bench *b, size_t count);
+/* Unpacks the kept archive i in "un" and gives the tree hash that git computes of it. */
+const char *tree_of(struct bench *b, size_t i);
+/* The archive is what its hash and size say. */
+void expect_hash(struct bench *b, size_t i);
+/* Nothing was left in the work folder. */
+void expect_clean_work(struct bench *b);
 void expect_failure(struct bench *b, struct source_spec *spec, int code, const char *text);
 
 #endif
