@@ -34,7 +34,7 @@ static void count_step(struct plan *plan, const struct model_run *run, enum run_
     if (node == NULL) {
         return;
     }
-    node->open_runs += (int)model_run_is_end(run->state) - (int)model_run_is_end(to);
+    node->open_runs += (int)model_run_is_end((int)run->state) - (int)model_run_is_end((int)to);
     node->queued += (int)(to == RUN_QUEUED) - (int)(run->state == RUN_QUEUED);
     if (to == RUN_QUEUED && run->slot < node->from_slot) {
         node->from_slot = run->slot;
@@ -45,7 +45,7 @@ static void count_step(struct plan *plan, const struct model_run *run, enum run_
 int plan_run_enter(struct plan *plan, struct plan_now now, struct model_run *run,
                    enum run_state state, const char *reason)
 {
-    assert(model_run_step_ok(run->state, state));
+    assert(model_run_step_ok((int)run->state, (int)state));
     enum run_state from = run->state;
     count_step(plan, run, state);
     run->state = state;
