@@ -99,6 +99,7 @@ Test(pki_cert, a_certificate_for_each_role)
         cr_expect_eq(X509_get_extended_key_usage(x), cases[i].usage);
         cr_expect_eq(X509_get_key_usage(x), (uint32_t)KU_DIGITAL_SIGNATURE);
         cr_expect_eq(X509_check_ca(x), 0);
+        cr_expect_eq(X509_get_extension_flags(x) & (EXFLAG_CA | EXFLAG_BCONS), EXFLAG_BCONS);
         cr_expect_eq(X509_check_issued(pki_cert_x509(lab.cert), x), X509_V_OK);
         cr_expect(pki_cert_is_issued_by(cert, lab.cert));
         cr_expect(pki_cert_is_of_key(cert, key));

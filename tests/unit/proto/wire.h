@@ -42,7 +42,6 @@ struct wire {
     struct trust_world server_world, client_world;
     struct tls *server, *client, *joiner;
     struct conn_limits limits; /* of both ends, unless a test sets them before */
-    const char *at; /* where to listen; NULL: 127.0.0.1:0 */
     struct conn_listener *listener;
     char address[64];
     struct wire_side accepted[WIRE_SIDES];
