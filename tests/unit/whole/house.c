@@ -10,6 +10,7 @@
 #include "proto/hello.h"
 #include "proto/msg.h"
 #include "proto/token.h"
+#include "tests/unit/coordinator/store/fault_vfs.h"
 
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ void house_init(struct house *house)
     char path[128];
     struct store *store;
     memset(house, 0, sizeof(*house));
+    fault_vfs_register();
     house->diag = diag_new(16);
     snprintf(house->dir, sizeof(house->dir), "/tmp/makespan-house.XXXXXX");
     cr_assert_not_null(mkdtemp(house->dir));
@@ -58,7 +60,7 @@ void house_init(struct house *house)
 
 void house_start(struct house *house)
 {
-    int err = coord_new(house->loop, &house->conf, NULL, &house->coord, house->diag);
+    int err = coord_new(house->loop, &house->conf, FAULT_VFS, &house->coord, house->diag);
     cr_assert_eq(err, 0, "%s", diag_first(house->diag));
     snprintf(house->address, sizeof(house->address), "127.0.0.1:%u",
              (unsigned)coord_port(house->coord));
@@ -86,9 +88,9 @@ struct store *house_store(struct house *house)
     return house->coord->store;
 }
 
-void house_fill_disk(struct house *house, bool full)
+void house_fill_disk(bool full)
 {
-    cr_assert_eq(store_limit_pages(house->coord->store, full ? 1 : 0), 0);
+    fault_vfs_set(full ? FAULT_WRITE_FULL : FAULT_NONE, 0);
 }
 
 /* --- who comes --- */
@@ -99,7 +101,7 @@ static void commit(struct house *house)
 }
 
 static void make_token(struct house *house, enum role role, const char *name, const char *class,
-                       char text[CA_TOKEN_TEXT])
+                       int64_t wall_ns, char text[CA_TOKEN_TEXT])
 {
     struct ca_token_request request = {.role = role,
                                        .name = name,
@@ -108,14 +110,19 @@ static void make_token(struct house *house, enum role role, const char *name, co
                                        .ttl_ns = CLOCK_HOUR,
                                        .made_by = "boss"};
     cr_assert_eq(
-        ca_token_make(house->coord->ca, &request, clock_wall_ns(), text, house->diag), 0, "%s",
+        ca_token_make(house->coord->ca, &request, wall_ns, text, house->diag), 0, "%s",
         diag_first(house->diag));
     commit(house);
 }
 
 void house_token(struct house *house, enum role role, const char *name, char text[96])
 {
-    make_token(house, role, name, NULL, text);
+    make_token(house, role, name, NULL, clock_wall_ns(), text);
+}
+
+void house_old_token(struct house *house, enum role role, char text[96])
+{
+    make_token(house, role, NULL, NULL, clock_wall_ns() - 2 * CLOCK_HOUR, text);
 }
 
 static void admit(struct house *house, enum role role, const char *name, const char *class,
@@ -129,7 +136,7 @@ static void admit(struct house *house, enum role role, const char *name, const c
     memset(out, 0, sizeof(*out));
     out->role = role;
     str_copy(out->name, sizeof(out->name), name);
-    make_token(house, role, NULL, class, text);
+    make_token(house, role, NULL, class, clock_wall_ns(), text);
     cr_assert_eq(token_parse(text, &token, NULL), 0);
     cr_assert_eq(pki_key_make(&out->key, NULL), 0);
     cr_assert_eq(pki_request_make(out->key, &csr, NULL), 0);

@@ -71,8 +71,8 @@ void house_fini(struct house *house); /* guests too */
 
 /* The database of the running coordinator. */
 struct store *house_store(struct house *house);
-/* The database may not grow any more, or may again. */
-void house_fill_disk(struct house *house, bool full);
+/* Nothing can be written to the database any more, or can again. */
+void house_fill_disk(bool full);
 
 /* Gives an identity as joining with a token does; freed by ident_free(). */
 void house_admit(struct house *house, enum role role, const char *name, struct ident *out);
@@ -81,6 +81,8 @@ void house_admit_host(struct house *house, const char *name, const char *class, 
 void ident_free(struct ident *ident);
 /* A token's text for others to join with. name NULL: any. */
 void house_token(struct house *house, enum role role, const char *name, char text[96]);
+/* One that ended an hour ago. */
+void house_old_token(struct house *house, enum role role, char text[96]);
 
 /* Dials; `who` NULL: not used. */
 struct guest *house_guest(struct house *house, const struct ident *who);
