@@ -230,26 +230,41 @@ static void read_axis_value(struct spec_ctx *ctx, const struct yaml_node *node, 
     out->name = value;
 }
 
-/* Says names that occur twice among the items of one axis. */
-static void check_facet_names(struct spec_ctx *ctx, const struct spec_facet *facets, size_t n,
-                              const char *what)
+/* The item before i whose name item i has again, or i. */
+static size_t find_same(const struct spec_facet *facets, size_t i)
 {
-    for (size_t i = 1; i < n; i++) {
-        for (size_t k = 0; k < i; k++) {
-            bool ranges = facets[i].has_rev && facets[i].rev.range && facets[k].has_rev &&
-                          facets[k].rev.range;
-            bool same = facets[i].name != NULL ? str_eq(facets[i].name, facets[k].name)
-                                               : ranges && facets[k].name == NULL &&
-                                                     str_eq(facets[i].rev.text, facets[k].rev.text);
-            if (same) {
-                spec_mistake(ctx, facets[i].pos, ERR_EXISTS,
-                             "the %s `%s` was given before, in line %u", what,
-                             facets[i].name != NULL ? facets[i].name : facets[i].rev.text,
-                             facets[k].pos.line);
-                break;
-            }
+    size_t k = 0;
+    for (; k < i; k++) {
+        bool ranges =
+            facets[i].has_rev && facets[i].rev.range && facets[k].has_rev && facets[k].rev.range;
+        bool same = facets[i].name != NULL ? str_eq(facets[i].name, facets[k].name)
+                                           : ranges && facets[k].name == NULL &&
+                                                 str_eq(facets[i].rev.text, facets[k].rev.text);
+        if (same) {
+            break;
         }
     }
+    return k;
+}
+
+/* Says names that occur twice among the items of one axis, and takes the later ones out, so that what
+ * refers to variants is looked at too. The number of items that are left. */
+static size_t drop_same_names(struct spec_ctx *ctx, struct spec_facet *facets, size_t n,
+                              const char *what)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        facets[kept] = facets[i];
+        size_t k = find_same(facets, kept);
+        if (k == kept) {
+            kept++;
+            continue;
+        }
+        spec_mistake(ctx, facets[kept].pos, ERR_EXISTS, "the %s `%s` was given before, in line %u",
+                     what, facets[kept].name != NULL ? facets[kept].name : facets[kept].rev.text,
+                     facets[k].pos.line);
+    }
+    return kept;
 }
 
 /* An axis of plain values other than `rev` and `kernel` is an environment variable. */
@@ -288,12 +303,10 @@ static bool read_items(struct spec_ctx *ctx, const struct yaml_node *node,
             return false;
         }
     }
-    if (ctx->mistakes == before) {
-        check_facet_names(ctx, facets, n, key != NULL ? "value" : "variant");
-    }
+    bool fine = ctx->mistakes == before;
     out->facets = facets;
-    out->count = n;
-    return ctx->mistakes == before;
+    out->count = fine ? drop_same_names(ctx, facets, n, key != NULL ? "value" : "variant") : n;
+    return fine;
 }
 
 size_t spec_read_axes(struct spec_ctx *ctx, const struct yaml_node *axes,

@@ -98,6 +98,9 @@ Test(spec_variant, says_mistakes_in_variants)
                     "s.yaml:3:63: variants: the map is empty\n");
     expect_messages("variants: [{name: a}, {name: b, env: {X: \"1\"}}, {name: a}]\n",
                     "s.yaml:3:49: the variant `a` was given before, in line 3\n");
+    expect_messages("variants: [{name: a}, {name: b, env: {X: \"1\"}}, {name: a}]\nbase: c\n",
+                    "s.yaml:3:49: the variant `a` was given before, in line 3\n"
+                    "s.yaml:4:7: base: there is no variant `c`\n");
     expect_messages(
         "variants: [{name: a, env: {1A: x, JOBS: y, OBJ12: z, OBJX: fine, B: [c], SRC: s}}]\n",
         "s.yaml:3:28: env: `1A` is not a name of an environment variable\n"
