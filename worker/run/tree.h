@@ -60,6 +60,8 @@ struct tree_result {
 };
 typedef void tree_f(const struct tree_result *result, void *arg);
 
+/* Whether the wanted tree is ready, standing or waiting: then trees_enter() needs no archive. */
+bool trees_have(const struct trees *trees, const struct tree_want *want);
 /* Makes the wanted tree stand. `f` is called once, from the loop; strings are valid during the call. One at a time: -ERR_BUSY. Until the next one it stands. */
 int trees_enter(struct trees *trees, const struct tree_want *want, tree_f *f, void *arg, struct diag *diag) MUST_CHECK;
 /* Kills the children and leaves nothing standing; `f` is not called. */
