@@ -1,0 +1,288 @@
+/* scenario_test.c: three workers, one coordinator, one operator; a sweep of two variants at job counts
+ * none, 1 and 2, three runs each, and in its course: links cut while something is timed, a worker
+ * that dies while it times, a coordinator that dies between its commit and the ACK, crashes at any
+ * other effect. Everything restarts, and the sweep ends.
+ *
+ * MAKESPAN_SEED=n replays one seed and prints its trace. MAKESPAN_SEEDS=n plays so many. */
+#include "common/attr.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/prng.h"
+#include "common/str.h"
+#include "tests/sim/fleet.h"
+#include "tests/sim/fleet_int.h"
+#include "tests/sim/world.h"
+#include "worker/agent.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEEDS = 200, WORKERS = 3, CUTS = 4 };
+
+#define LIMIT (6 * CLOCK_HOUR) /* of virtual time; a sweep without faults takes some minutes */
+
+static const char SWEEP[] = "sweep: sim\n"
+                            "workload:\n"
+                            "  name: build\n"
+                            "  source: {archive: src.tar}\n"
+                            "  setup: configure\n"
+                            "  reset: clean\n"
+                            "  run: build $JFLAG\n"
+                            "  check: test -s out\n"
+                            "variants:\n"
+                            "  - {name: old, env: {OPT: \"-O0\"}}\n"
+                            "  - {name: new, env: {OPT: \"-O2\"}}\n"
+                            "hosts: [w1, w2, w3]\n"
+                            "jobs: [none, 1, 2]\n"
+                            "repeat: {warmup: 1, until: 3}\n";
+
+/* What goes wrong in one seed. Counts go down to 0: then it happens. */
+struct plan {
+    unsigned cut_in;          /* timed commands until the links of that worker are cut */
+    unsigned worker_crash_in; /* timed commands until that worker crashes in the midst of it */
+    enum sim_crash worker_crash;
+    unsigned ack_crash_in; /* ACKs until the coordinator crashes just before one */
+    enum sim_crash ack_crash;
+    unsigned any_crash_in; /* effects until whoever has one crashes just before it */
+    enum sim_crash any_crash;
+    unsigned any_left; /* crashes of that kind to come */
+    bool isolate;      /* now and then a worker is not reached for minutes */
+    unsigned happened; /* faults so far */
+};
+
+struct play {
+    struct fleet *fleet;
+    struct plan plan;
+};
+
+struct target {
+    struct play *play;
+    struct node *node;
+};
+
+static unsigned draw(struct play *p, int64_t low, int64_t high)
+{
+    return (unsigned)world_between(fleet_world(p->fleet), low, high);
+}
+
+static enum sim_crash draw_crash(struct play *p)
+{
+    return world_chance(fleet_world(p->fleet), 50) ? SIM_KILL : SIM_POWER;
+}
+
+static int64_t draw_pause(struct play *p)
+{
+    return world_chance(fleet_world(p->fleet), 50)
+               ? world_between(fleet_world(p->fleet), CLOCK_MS, 2 * CLOCK_SEC)
+               : world_between(fleet_world(p->fleet), CLOCK_SEC, 5 * CLOCK_MIN);
+}
+
+static void plan_faults(struct play *p)
+{
+    struct plan *plan = &p->plan;
+    plan->cut_in = draw(p, 1, 20);
+    plan->worker_crash_in = draw(p, 1, 40);
+    plan->worker_crash = draw_crash(p);
+    plan->ack_crash_in = draw(p, 1, 60);
+    plan->ack_crash = draw_crash(p);
+    plan->any_left = draw(p, 0, 6);
+    plan->any_crash_in = draw(p, 1, 3000);
+    plan->any_crash = draw_crash(p);
+    plan->isolate = world_chance(fleet_world(p->fleet), 30);
+}
+
+/* --- faults --- */
+
+static void cut(void *arg)
+{
+    struct target *t = arg;
+    node_cut(t->node);
+    free(t);
+}
+
+static void crash(void *arg)
+{
+    struct target *t = arg;
+    struct play *p = t->play;
+    if (node_is_up(t->node)) {
+        node_crash(t->node, p->plan.worker_crash);
+        fleet_restart(p->fleet, t->node, draw_pause(p));
+    }
+    free(t);
+}
+
+static void reach_again(void *arg)
+{
+    struct target *t = arg;
+    node_isolate(t->node, false);
+    free(t);
+}
+
+static struct target *target_of(struct play *p, struct node *node)
+{
+    struct target *t = mem_xzalloc(sizeof(*t));
+    t->play = p;
+    t->node = node;
+    return t;
+}
+
+/* In the context of the worker: what happens to it happens a little later. */
+static void on_measuring(struct fleet *fleet, unsigned worker, void *arg)
+{
+    struct play *p = arg;
+    struct plan *plan = &p->plan;
+    struct node *node = fleet_worker(fleet, worker);
+    struct world *w = fleet_world(fleet);
+    if (plan->cut_in > 0 && --plan->cut_in == 0) {
+        world_after(w, world_between(w, 0, 2 * CLOCK_SEC), cut, target_of(p, node));
+        plan->cut_in = draw(p, 5, 30);
+        plan->happened++;
+    }
+    if (plan->worker_crash_in > 0 && --plan->worker_crash_in == 0) {
+        world_after(w, world_between(w, 0, 2 * CLOCK_SEC), crash, target_of(p, node));
+        plan->happened++;
+    }
+    if (plan->isolate && world_chance(w, 3)) {
+        node_isolate(node, true);
+        world_after(w, world_between(w, CLOCK_SEC, 10 * CLOCK_MIN), reach_again,
+                    target_of(p, node));
+        plan->happened++;
+    }
+}
+
+static int on_effect(struct fleet *fleet, struct node *node, enum sim_effect effect,
+                     const char *what, void *arg)
+{
+    struct play *p = arg;
+    struct plan *plan = &p->plan;
+    enum sim_crash how = 0;
+    bool coordinator = node == fleet_coordinator(fleet);
+    if (!coordinator && fleet_index(fleet, node) == fleet_workers(fleet)) {
+        return 0; /* the operator */
+    }
+    if (coordinator && effect == SIM_SEND && str_eq(what, "ACK") && plan->ack_crash_in > 0 &&
+        --plan->ack_crash_in == 0) {
+        how = plan->ack_crash;
+    } else if (plan->any_left > 0 && --plan->any_crash_in == 0) {
+        how = plan->any_crash;
+        plan->any_left--;
+        plan->any_crash_in = draw(p, 1, 3000);
+        plan->any_crash = draw_crash(p);
+    }
+    if (how == 0) {
+        return 0;
+    }
+    plan->happened++;
+    fleet_restart(fleet, node, draw_pause(p));
+    return (int)how;
+}
+
+static const struct fleet_ops OPS = {.measuring = on_measuring, .effect = on_effect};
+
+/* --- one seed --- */
+
+struct told {
+    char failure[512];
+    uint64_t hash;
+    uint64_t turns;
+    unsigned happened;
+    size_t runs;
+    int64_t took_ns; /* virtual */
+};
+
+static bool all_idle(struct fleet *fleet)
+{
+    for (unsigned i = 0; i < fleet_workers(fleet); i++) {
+        struct agent *agent = fleet_agent(fleet, i);
+        if (agent == NULL || agent_spooled(agent) > 0 || agent_phase(agent) != PHASE_IDLE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void play(uint64_t seed, bool show, struct told *out)
+{
+    struct play p = {0};
+    struct fleet_conf conf = {.seed = seed,
+                              .workers = WORKERS,
+                              .sweep = SWEEP,
+                              .fail_percent = 3,
+                              .build_low_ns = 500 * CLOCK_MS,
+                              .build_high_ns = 20 * CLOCK_SEC,
+                              .ops = &OPS,
+                              .arg = &p};
+    struct fleet *fleet = p.fleet = fleet_new(&conf);
+    struct world *w = fleet_world(fleet);
+    world_show_trace(w, show);
+    plan_faults(&p);
+    fleet_start(fleet);
+    while (fleet_failure(fleet)[0] == '\0' && world_now(w) < LIMIT && world_step(w)) {
+        if (fleet_check_is_over(fleet->check) && all_idle(fleet)) {
+            break;
+        }
+    }
+    if (fleet_failure(fleet)[0] == '\0') {
+        if (world_now(w) >= LIMIT) {
+            fleet_fail(fleet, "the sweep does not end");
+        }
+        fleet_check_end(fleet->check);
+    }
+    str_copy(out->failure, sizeof(out->failure), fleet_failure(fleet));
+    out->hash = world_hash(w);
+    out->turns = world_turns(w);
+    out->happened = p.plan.happened;
+    out->runs = fleet_run_count(fleet);
+    out->took_ns = world_now(w);
+    fleet_free(&fleet);
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void quiet(void)
+{
+    cr_assert_eq(log_open("sim", getenv("MAKESPAN_SEED") == NULL ? "/dev/null" : NULL, LOG_ERROR),
+                 0);
+}
+
+Test(scenario, a_sweep_ends_whatever_is_cut_killed_or_without_power, .init = quiet)
+{
+    uint64_t only = number_of("MAKESPAN_SEED", 0);
+    uint64_t first = only > 0 ? only : 1;
+    uint64_t last = only > 0 ? only : number_of("MAKESPAN_SEEDS", SEEDS);
+    struct told o, sum = {0};
+    for (uint64_t seed = first; seed <= last; seed++) {
+        play(seed, only > 0, &o);
+        cr_expect(o.failure[0] == '\0',
+                  "seed %" PRIu64 ": %s\n    replay: MAKESPAN_SEED=%" PRIu64
+                  " build/tests/sim/scenario_test",
+                  seed, o.failure, seed);
+        sum.turns += o.turns;
+        sum.happened += o.happened;
+        sum.runs += o.runs;
+        sum.took_ns += o.took_ns;
+    }
+    fprintf(stderr,
+            "%" PRIu64 " sweeps, %u faults, %zu timed commands, %" PRIu64 " turns, %" PRId64
+            " s of virtual time\n",
+            last - first + 1, sum.happened, sum.runs, sum.turns, sum.took_ns / CLOCK_SEC);
+    cr_expect(sum.happened >= last - first, "each sweep has its faults");
+}
+
+Test(scenario, the_same_seed_gives_the_same_trace, .init = quiet)
+{
+    struct told a, b, c;
+    play(11, false, &a);
+    play(11, false, &b);
+    play(12, false, &c);
+    cr_assert_eq(a.hash, b.hash);
+    cr_assert_eq(a.turns, b.turns);
+    cr_assert_neq(a.hash, c.hash);
+}
