@@ -278,7 +278,7 @@ int guest_send(struct guest *guest, const struct msg *msg)
     return guest->conn == NULL ? -ERR_CLOSED : conn_send(guest->conn, msg);
 }
 
-void guest_hello(struct guest *guest, uint32_t room)
+void guest_hello_with(struct guest *guest, uint32_t room, const struct rec_held *held, size_t n)
 {
     static const struct rec_fact facts[] = {{.key = "cpus.usable_milli", .value = "4000"},
                                             {.key = "memory.total", .value = "67108864"}};
@@ -296,8 +296,15 @@ void guest_hello(struct guest *guest, uint32_t room)
         m.u.hello.has_room = true;
         m.u.hello.visit = 1;
         m.u.hello.has_visit = true;
+        m.u.hello.held = held;
+        m.u.hello.held_count = n;
     }
     cr_assert_eq(guest_send(guest, &m), 0);
+}
+
+void guest_hello(struct guest *guest, uint32_t room)
+{
+    guest_hello_with(guest, room, NULL, 0);
 }
 
 const struct msg *guest_got(const struct guest *guest, enum msg_type type, size_t n)
@@ -446,35 +453,45 @@ void guest_ready(struct guest *guest, uint32_t room)
     cr_assert_eq(guest_send(guest, &m), 0);
 }
 
-/* The word of the sweep's state is in the list: "done". */
-static bool is_ended(struct guest *admin, const char *sweep)
+bool guest_sees(struct guest *guest, const char *sweep, const char *part)
 {
     struct msg m = {.type = MSG_SWEEP_LIST};
     struct answer a;
-    m.u.sweep_list.call = guest_call(admin);
+    m.u.sweep_list.call = guest_call(guest);
     m.u.sweep_list.sweep = sweep;
-    guest_ask(admin, m.u.sweep_list.call, &m, &a);
-    bool ended = strstr(buf_str(&a.body), "\"state\": \"done\"") != NULL;
+    guest_ask(guest, m.u.sweep_list.call, &m, &a);
+    bool found = strstr(buf_str(&a.body), part) != NULL;
     answer_free(&a);
-    return ended;
+    guest_forget(guest);
+    return found;
 }
 
-size_t guest_work(struct guest *guest, struct guest *admin, const char *sweep)
+void guest_make(struct guest *guest, size_t n)
 {
-    size_t done = 0;
-    while (!is_ended(admin, sweep)) {
-        HOUSE_WAIT(guest->house, guest_count(guest, MSG_ASSIGN) > done ||
-                                     is_ended(admin, sweep) || guest->closed);
-        cr_assert(!guest->closed, "%s", guest->text);
-        const struct msg *m = guest_got(guest, MSG_ASSIGN, done);
-        if (m == NULL) {
-            break;
+    HOUSE_WAIT(guest->house, guest_count(guest, MSG_ASSIGN) > n || guest->closed);
+    cr_assert(!guest->closed, "%s", guest->text);
+    const struct msg_assign *a = &guest_got(guest, MSG_ASSIGN, n)->u.assign;
+    guest_taken(guest, a);
+    guest_result(guest, a, (int64_t)(n + 1) * CLOCK_SEC);
+    guest_end(guest, a);
+    guest_ready(guest, 1);
+}
+
+bool guest_has_acked(const struct guest *guest, const struct msg_assign *assign)
+{
+    const struct msg *m;
+    for (size_t n = 0; (m = guest_got(guest, MSG_ACK, n)) != NULL; n++) {
+        for (size_t i = 0; i < m->u.ack.acked_count; i++) {
+            const struct rec_acked *a = &m->u.ack.acked[i];
+            if (a->run == assign->run && a->attempt == assign->attempt && a->whole) {
+                return true;
+            }
         }
-        guest_taken(guest, &m->u.assign);
-        guest_result(guest, &m->u.assign, (int64_t)(done + 1) * CLOCK_SEC);
-        guest_end(guest, &m->u.assign);
-        guest_ready(guest, 1);
-        done++;
     }
-    return done;
+    return false;
+}
+
+void house_news(struct house *house, int64_t sweep, const char *text)
+{
+    cr_assert_eq(news_add(house->coord->news, EVENT_OPERATOR, sweep, 0, 0, NULL, "%s", text), 0);
 }

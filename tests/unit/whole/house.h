@@ -94,6 +94,8 @@ void guest_leave(struct guest *guest);
 int guest_send(struct guest *guest, const struct msg *msg);
 /* HELLO as its role says it; a worker says that it has room for `room` assignments. */
 void guest_hello(struct guest *guest, uint32_t room);
+/* The same with what it holds. */
+void guest_hello_with(struct guest *guest, uint32_t room, const struct rec_held *held, size_t n);
 /* The n-th message of that type, or NULL. */
 const struct msg *guest_got(const struct guest *guest, enum msg_type type, size_t n);
 size_t guest_count(const struct guest *guest, enum msg_type type);
@@ -124,8 +126,14 @@ void guest_taken(struct guest *guest, const struct msg_assign *assign);
 void guest_result(struct guest *guest, const struct msg_assign *assign, int64_t real_ns);
 void guest_end(struct guest *guest, const struct msg_assign *assign);
 void guest_ready(struct guest *guest, uint32_t room);
-/* Makes every assignment that comes, in its order, until `sweep` has ended. Gives their number. */
-size_t guest_work(struct guest *guest, struct guest *admin, const char *sweep);
+/* Waits for the n-th assignment, makes it in n + 1 s, and has room again. */
+void guest_make(struct guest *guest, size_t n);
+/* Whether the whole of it is acknowledged. */
+bool guest_has_acked(const struct guest *guest, const struct msg_assign *assign);
+/* Whether the status of a sweep contains a text; forgets what came before. */
+bool guest_sees(struct guest *guest, const char *sweep, const char *part);
+/* An event in the present turn. */
+void house_news(struct house *house, int64_t sweep, const char *text);
 
 /* Turns the loop until the condition holds; asserts that it does within 30 s. */
 void house_turn(struct house *house, int64_t deadline, const char *condition);
