@@ -63,7 +63,8 @@ typedef void conn_accept_f(struct conn *conn, void *arg);
 typedef void conn_reject_f(const char *address, enum close_reason reason, const char *text, void *arg);
 
 /* Listens at "HOST:PORT", "[ADDR]:PORT", ":PORT" (all addresses); port 0 lets the kernel choose. `tls` is borrowed for the listener's life; limits are copied, NULL: defaults.
- * Pauses accepting for a second when descriptors run out. 0, or a negative code with text. */
+ * Pauses accepting for a second when descriptors run out. A client of the joining protocol may send one JOIN of at most 4 KiB, and GOODBYE, within
+ * handshake_ns of its handshake. 0, or a negative code with text. */
 int conn_listen(struct loop *loop, struct tls *tls, const char *address, const struct conn_limits *limits, conn_accept_f *on_accept,
                 conn_reject_f *on_reject, void *arg, struct conn_listener **out, struct diag *diag) MUST_CHECK;
 /* The port that was bound. */
@@ -72,7 +73,8 @@ size_t conn_listener_count(const struct conn_listener *listener);
 /* Stops listening; its connections live on. NULL inside is fine. */
 void conn_listener_free(struct conn_listener **listener);
 
-/* Dials "HOST:PORT" (names are looked up without blocking the loop for long: numeric addresses at once). Every failure arrives as CONN_CLOSED from a later turn. 0 or a negative code
+/* Dials "HOST:PORT". A name is looked up in the next turn, by the system, which MAY BLOCK for seconds; a numeric address never does: who times something
+ * dials at another time (dial_hold). The addresses of a name are tried one after the other, each for at most handshake_ns. Every failure arrives as CONN_CLOSED from a later turn. 0 or a negative code
  * for a malformed address. */
 int conn_dial(struct loop *loop, struct tls *tls, const char *address, const struct conn_limits *limits, conn_f *f, void *arg, struct conn **out,
               struct diag *diag) MUST_CHECK;
@@ -87,7 +89,8 @@ size_t conn_queued(const struct conn *conn); /* bytes not yet given to the kerne
 /* Stops and goes on reading: backpressure. */
 void conn_pause(struct conn *conn, bool pause);
 /* Sends GOODBYE with reason and text (NULL: the reason's sentence), flushes for at most 2 s, closes. CONN_CLOSED comes from a later turn, unless `quiet`: then the handler is not
- * called any more and the caller may forget the pointer at once. */
+ * called any more and the caller may forget the pointer at once; what the kernel takes is written at the end of the turn, or by loop_free(). What is sent
+ * leaves after the turn's hooks: what a handler promises may be committed by them. */
 void conn_close(struct conn *conn, enum close_reason reason, const char *text, bool quiet);
 /* Counters since the start: bytes and messages in each direction. */
 struct conn_stats {
