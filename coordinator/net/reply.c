@@ -2,6 +2,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "coordinator/ca/ca.h"
 #include "coordinator/net/net_priv.h"
 #include "proto/msg.h"
@@ -11,6 +12,8 @@
 
 /* Below the schema's limit of REPLY.body, so that several fit into the queue of a connection. */
 #define PIECE ((size_t)128 * 1024)
+/* The schema's limit of REPLY.talk. */
+#define TALK ((size_t)65536)
 /* A watcher that has this much unread gets nothing more until it has read. */
 #define WATCH_QUEUE ((size_t)256 * 1024)
 
@@ -29,24 +32,46 @@ static void send_piece(struct peer *peer, uint32_t call, uint32_t exit, int code
     peer_send(peer, &m);
 }
 
+/* What the schema lets REPLY.talk be: at most TALK bytes, well-formed. Texts quote files and programs, whose bytes may be anything: an answer that could not be sent would leave the operator waiting. */
+static char *fit_talk(const char *talk)
+{
+    static const char more[] = "\n[...]\n";
+    struct buf out = BUF_INIT;
+    size_t n = strlen(talk);
+    bool long_one = n > TALK;
+    char *text;
+
+    if (long_one)
+        n = TALK - strlen(more);
+    while (n > 0) {
+        size_t good = str_utf8_bad(talk, n);
+
+        buf_add(&out, talk, good);
+        if (good < n)
+            buf_add_char(&out, '?');
+        good += good < n;
+        talk += good;
+        n -= good;
+    }
+    if (long_one)
+        buf_add_str(&out, more);
+    text = mem_xstrdup(buf_str(&out));
+    buf_fini(&out);
+    return text;
+}
+
 void reply_now(struct peer *peer, uint32_t call, uint32_t exit, int code, const char *kind, const void *body, size_t n, const char *talk)
 {
+    char *fit = talk == NULL ? NULL : fit_talk(talk);
     const uint8_t *p = body;
-    char cut[65536];
 
-    if (talk != NULL && strlen(talk) >= sizeof cut) {
-        memcpy(cut, talk, sizeof cut - 8);
-        memcpy(cut + sizeof cut - 8, "\n[...]\n", 8);
-        while (((unsigned char)cut[sizeof cut - 9] & 0xC0) == 0x80) /* not within a character */
-            memmove(cut + sizeof cut - 10, cut + sizeof cut - 9, 9);
-        talk = cut;
-    }
     while (n > PIECE) {
         send_piece(peer, call, exit, code, kind, p, PIECE, NULL, false);
         p += PIECE;
         n -= PIECE;
     }
-    send_piece(peer, call, exit, code, kind, p, n, talk, true);
+    send_piece(peer, call, exit, code, kind, p, n, fit, true);
+    free(fit);
 }
 
 uint32_t reply_exit_of(int code)
