@@ -343,7 +343,8 @@ Test(dirty, takes_what_is_not_committed)
     struct bench b;
     bench_open(&b);
     sh(&b,
-       "%s && echo '*.o' >.gitignore && git add .gitignore && git commit -qm ignore && echo four "
+       "%s && echo '*.o' >.gitignore && echo t >kept.o && git add -f .gitignore kept.o && git "
+       "commit -qm ignore && echo four "
        ">a && echo new >n &&"
        " echo o >x.o && rm l && echo staged >s && git add s && mkdir e && echo deep >e/f",
        REPO);
@@ -361,7 +362,7 @@ Test(dirty, takes_what_is_not_committed)
     cr_expect_str_neq(sh(&b, "git -C r rev-parse HEAD^{tree}"), b.revs[0].tree);
     cr_expect_str_eq(tree_of(&b, 0), b.revs[0].tree);
     cr_expect_str_eq(sh(&b, "cd un; cat a n s e/f; ls -A"),
-                     "four\nnew\nstaged\ndeep\n.gitignore\na\nd\ne\nn\ns");
+                     "four\nnew\nstaged\ndeep\n.gitignore\na\nd\ne\nkept.o\nn\ns");
     cr_expect_str_eq(sh(&b, "%s", before), status, "the repository was written to");
     uint8_t first[SOURCE_HASH];
     memcpy(first, b.revs[0].hash, SOURCE_HASH);

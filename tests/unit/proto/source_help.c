@@ -21,7 +21,8 @@
 void bench_open(struct bench *b)
 {
     memset(b, 0, sizeof(*b));
-    snprintf(b->dir, sizeof(b->dir), "/tmp/makespan-source.XXXXXX");
+    const char *tmp = getenv("TMPDIR");
+    snprintf(b->dir, sizeof(b->dir), "%s/makespan-source.XXXXXX", tmp != NULL ? tmp : "/tmp");
     cr_assert(mkdtemp(b->dir) != NULL);
     snprintf(b->work, sizeof(b->work), "%s/work", b->dir);
     snprintf(b->mirrors, sizeof(b->mirrors), "%s/mirrors", b->dir);

@@ -9,10 +9,10 @@
 
 struct loop;
 
-#define PATH_ROOM 160
+#define PATH_ROOM 256
 
 struct bench {
-    char dir[64];
+    char dir[128];
     char work[PATH_ROOM];
     char mirrors[PATH_ROOM];
     struct loop *loop;

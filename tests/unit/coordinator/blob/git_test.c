@@ -138,7 +138,7 @@ Test(resolve, knows_what_it_made)
     struct answer first = {0};
     struct answer second = {0};
     struct answer third = {0};
-    char place[128];
+    char place[192];
     rig_open(&r);
     ask(&r, &first, "r", &RANGE, true);
     wait_for(&r, &first);

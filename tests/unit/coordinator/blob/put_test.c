@@ -131,7 +131,7 @@ static int count_files(const char *name, void *arg)
 
 static int files_in(struct rig *r, const char *name)
 {
-    char path[128];
+    char path[256];
     int n = 0;
     snprintf(path, sizeof(path), "%s/%s", r->box.dir, name);
     cr_assert_eq(file_list(path, count_files, &n), 0);
@@ -423,7 +423,7 @@ Test(read, pieces_and_their_ends)
     struct bytes none = bytes_new(10, 13);
     cr_expect_eq(blob_read(r.blob, none.hash, 0, dst, 100, &got), -ERR_NOTFOUND);
     /* A file that was cut or is gone is no end of the archive. */
-    char path[160];
+    char path[256];
     char hex[65];
     for (int i = 0; i < 32; i++) {
         snprintf(hex + 2 * i, 3, "%02x", b.hash[i]);
@@ -451,7 +451,7 @@ Test(read, pieces_and_their_ends)
 Test(open, removes_what_was_half_made)
 {
     struct rig r;
-    char path[160];
+    char path[256];
     rig_open(&r);
     blob_close(&r.blob);
     snprintf(path, sizeof(path), "%s/blobs/work/source-1/objects", r.box.dir);

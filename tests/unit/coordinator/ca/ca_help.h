@@ -15,7 +15,7 @@
 
 struct fleet {
     struct box box;
-    char operator_dir[96];
+    char operator_dir[160];
     struct ca *ca;
 };
 

@@ -106,7 +106,7 @@ Test(init, makes_an_authority_and_an_admin)
 Test(init, overwrites_nothing)
 {
     struct fleet f;
-    char other[128];
+    char other[160];
     fleet_open(&f);
     struct pki_id before = id_of(f.operator_dir, CA_OPERATOR_CERT);
     cr_expect_eq(again(&f, "lab", f.operator_dir, "alice"), -ERR_EXISTS);
@@ -117,7 +117,7 @@ Test(init, overwrites_nothing)
     /* The identity of one fleet is safe from the init of another. */
     snprintf(other, sizeof(other), "%s/two", f.box.dir);
     struct store *store = NULL;
-    char path[160];
+    char path[192];
     cr_assert_eq(file_mkdirs(other, 0700), 0);
     snprintf(path, sizeof(path), "%s/makespan.db", other);
     cr_assert_eq(store_open(path, NULL, 0, &store, f.box.diag), 0);
@@ -133,7 +133,7 @@ Test(init, overwrites_nothing)
     cr_expect(!store_dirty(store));
     cr_expect_str_eq(id_of(f.operator_dir, CA_OPERATOR_CERT).serial, before.serial);
     /* It is completed with another folder. */
-    char theirs[160];
+    char theirs[192];
     snprintf(theirs, sizeof(theirs), "%s/operator", other);
     init.operator_dir = theirs;
     diag_clear(f.box.diag);

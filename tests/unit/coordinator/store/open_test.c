@@ -103,28 +103,47 @@ Test(open, says_what_is_wrong_with_a_file_that_is_none)
     box_close(&box);
 }
 
+/* Overwrites pages of a database with hosts in it, from the given one (counted from the end when
+ * below 0). */
+static void damage(struct box *box, int64_t from)
+{
+    struct file *file = NULL;
+    uint64_t size = 0;
+    uint8_t junk[4096];
+    memset(junk, 0x5a, sizeof(junk));
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "host-%d", i);
+        box_host(box, name);
+    }
+    box_commit(box);
+    store_close(&box->store); /* moves all pages into the file */
+    cr_assert_eq(file_open(box->path, FILE_READ | FILE_WRITE, 0600, &file), 0);
+    cr_assert_eq(file_size(file, &size), 0);
+    uint64_t pages = size / sizeof(junk);
+    cr_assert(pages > 8);
+    for (uint64_t page = from < 0 ? pages - (uint64_t)-from : (uint64_t)from; page < pages;
+         page++) {
+        cr_assert_eq(file_write_at(file, page * sizeof(junk), junk, sizeof(junk)), 0);
+    }
+    file_close(&file);
+}
+
 Test(open, finds_damaged_pages)
 {
     struct box box;
     box_open(&box);
-    for (int i = 0; i < 200; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "host-%d", i);
-        box_host(&box, name);
-    }
-    box_commit(&box);
-    store_close(&box.store); /* moves all pages into the file */
-    struct file *file = NULL;
-    uint64_t size = 0;
-    uint8_t junk[2048];
-    memset(junk, 0x5a, sizeof(junk));
-    cr_assert_eq(file_open(box.path, FILE_READ | FILE_WRITE, 0600, &file), 0);
-    cr_assert_eq(file_size(file, &size), 0);
-    cr_assert(size > 8 * 4096);
-    for (uint64_t page = 2; page < size / 4096; page++) {
-        cr_assert_eq(file_write_at(file, page * 4096, junk, sizeof(junk)), 0);
-    }
-    file_close(&file);
+    damage(&box, 2);
+    expect_refused(&box, 0, ERR_CORRUPT,
+                   "the database is damaged, and a backup must be put in its place");
+    box_close(&box);
+}
+
+Test(open, finds_a_damaged_page_that_nobody_reads)
+{
+    struct box box;
+    box_open(&box);
+    damage(&box, -1);
     expect_refused(&box, 0, ERR_CORRUPT,
                    "the database is damaged, and a backup must be put in its place");
     box_close(&box);
@@ -170,7 +189,7 @@ Test(open, read_only_needs_the_file_and_its_schema)
     struct box box;
     box_open(&box);
     store_close(&box.store);
-    char path[96];
+    char path[160];
     snprintf(path, sizeof(path), "%s", box.path);
     snprintf(box.path, sizeof(box.path), "%s/empty.db", box.dir);
     expect_refused(&box, STORE_READ_ONLY, ERR_IO, "cannot be opened");
@@ -182,7 +201,7 @@ Test(open, read_only_needs_the_file_and_its_schema)
 Test(open, alone_needs_no_shared_memory)
 {
     struct box box;
-    char shm[128];
+    char shm[192];
     box_open_with(&box, NULL, STORE_ALONE);
     box_host(&box, "h");
     box_commit(&box);
@@ -243,7 +262,7 @@ Test(migrate, leaves_a_copy_of_what_was_there)
     struct box box;
     box_open(&box);
     struct store *store = raw(&box);
-    char copy[160];
+    char copy[192];
     cr_assert_eq(migrate_run(store, TWO, 2, box.diag), 0);
     snprintf(copy, sizeof(copy), "%s.before-0", box.path);
     cr_expect(!file_exists(copy), "a new database has nothing to be copied");

@@ -29,7 +29,8 @@ void say(char *text, const char *fmt, ...)
 void box_open_with(struct box *box, const char *vfs, unsigned flags)
 {
     memset(box, 0, sizeof(*box));
-    snprintf(box->dir, sizeof(box->dir), "/tmp/makespan-store.XXXXXX");
+    const char *tmp = getenv("TMPDIR");
+    snprintf(box->dir, sizeof(box->dir), "%s/makespan-store.XXXXXX", tmp != NULL ? tmp : "/tmp");
     cr_assert(mkdtemp(box->dir) != NULL);
     snprintf(box->path, sizeof(box->path), "%s/makespan.db", box->dir);
     box->diag = diag_new(10);

@@ -13,8 +13,8 @@ struct mem_arena;
 struct store;
 
 struct box {
-    char dir[64];
-    char path[96]; /* of the database */
+    char dir[128];
+    char path[160]; /* of the database */
     struct store *store;
     struct diag *diag;
     struct mem_arena *arena;
