@@ -119,8 +119,9 @@ static struct disk *copy(const struct disk *disk, struct prng *prng)
         struct inode *twin = disk_inode_new(d, inode->folder);
         inode->twin = twin;
         inode_set(twin, inode->mode, inode->uid, inode->mtime_ns);
-        disk_resize(twin, inode->size);
         if (inode->size > 0) {
+            twin->data = mem_xrealloc(NULL, inode->size, 1);
+            twin->size = twin->room = inode->size;
             memcpy(twin->data, inode->data, inode->size);
         }
         if (prng != NULL && inode->write_count > 0) {

@@ -256,7 +256,6 @@ void fleet_free(struct fleet **fleet)
     }
     world_free(&f->world);
     fleet_check_free(&f->check);
-    fleet_disband(f);
     free(f->runs);
     free(f);
     *fleet = NULL;

@@ -1,5 +1,5 @@
-/* fleet.h: a real coordinator, real workers and an operator in one world: how they are made, started
- * and looked at. What goes wrong when is the scenario's. */
+/* fleet.h: a real coordinator, real workers and an operator in one world: how they are made,
+ * started and looked at. What goes wrong when is the scenario's. */
 #ifndef MAKESPAN_TESTS_SIM_FLEET_H
 #define MAKESPAN_TESTS_SIM_FLEET_H
 
@@ -89,9 +89,12 @@ void fleet_check_heard(struct fleet_check *check, struct node *node, const struc
 void fleet_check_turn(struct fleet_check *check);
 /* The rows of the coordinator, all of them; it must be up. */
 void fleet_check_rows(struct fleet_check *check);
+/* Looks at them after every commit, not now and then: to see in a replay when they went wrong. */
+void fleet_check_often(struct fleet_check *check);
 /* When nothing more is to be done: everybody's last word. */
 void fleet_check_end(struct fleet_check *check);
-/* Whether the sweep is at its end, by the coordinator's rows. False while it is down. */
+/* Whether the sweep is at its end, by the coordinator's rows, which it may look at. False while the
+ * coordinator is down. */
 bool fleet_check_is_over(struct fleet_check *check);
 
 #endif

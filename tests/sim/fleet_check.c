@@ -24,6 +24,9 @@
 
 #define SWEEP 1 /* the id of the first sweep */
 
+/* Commits from one look at all rows to the next: what is wrong in them stays wrong. */
+#define ROWS_INTERVAL 16
+
 /* What somebody has been promised of an attempt. */
 struct promise {
     uint64_t run;
@@ -40,6 +43,7 @@ struct fleet_check {
     size_t count, room;
     unsigned coord_starts; /* of the last look at all promises */
     uint64_t commits;      /* of the last look at the rows */
+    uint64_t interval;     /* commits between two looks */
     bool over;
 };
 
@@ -47,6 +51,7 @@ struct fleet_check *fleet_check_new(struct fleet *fleet)
 {
     struct fleet_check *c = mem_xzalloc(sizeof(*c));
     c->fleet = fleet;
+    c->interval = ROWS_INTERVAL;
     return c;
 }
 
@@ -311,6 +316,11 @@ void fleet_check_rows(struct fleet_check *check)
     mem_arena_free(&r.arena);
 }
 
+void fleet_check_often(struct fleet_check *check)
+{
+    check->interval = 1;
+}
+
 static void check_promises(struct fleet_check *c)
 {
     struct store *store = enter_store(c);
@@ -332,16 +342,25 @@ void fleet_check_turn(struct fleet_check *check)
     if (starts != check->coord_starts) {
         check_promises(check);
     }
-    if (starts != check->coord_starts || commits != check->commits) {
+    if (starts != check->coord_starts || commits >= check->commits + check->interval) {
         fleet_check_rows(check);
+        check->coord_starts = starts;
+        check->commits = commits;
     }
-    check->coord_starts = starts;
-    check->commits = commits;
 }
 
 bool fleet_check_is_over(struct fleet_check *check)
 {
-    return fleet_coord(check->fleet) != NULL && check->over;
+    struct coord *coord = fleet_coord(check->fleet);
+    if (coord == NULL) {
+        return false;
+    }
+    uint64_t commits = store_commits(coord_store(coord));
+    if (commits != check->commits) {
+        check->commits = commits;
+        fleet_check_rows(check);
+    }
+    return check->over;
 }
 
 /* --- the end --- */

@@ -78,7 +78,6 @@ static void join(struct fleet *f, struct ca *ca, struct node *node, struct diag 
     sim_enter(NULL);
     write_cert(node, FLEET_WORKER_DIR "/" IDENTITY_CERT, grant.cert, grant.cert_len, diag);
     write_cert(node, FLEET_WORKER_DIR "/" IDENTITY_AUTHORITY, authority, n, diag);
-    disk_sync_all(node_disk(node));
     buf_fini(&request);
 }
 
@@ -105,14 +104,17 @@ static void make_archive(struct fleet *f)
     pki_sha256(f->archive, sizeof(f->archive), f->archive_hash);
 }
 
-void fleet_found(struct fleet *f)
+/* The disks of a new fleet, and the operator's identity. They are made once a process, from numbers
+ * that do not depend on any seed, and are the same in each world. */
+static struct {
+    unsigned workers;
+    struct disk *coord, *worker[FLEET_WORKERS];
+    struct pki_key *key;
+    struct pki_cert *cert, *authority;
+} made;
+
+static void make_authority(struct fleet *f, struct store *store, struct diag *diag)
 {
-    struct diag *diag = diag_new(4);
-    struct store *store = NULL;
-    struct ca *ca = NULL;
-    sim_enter(f->coord_node);
-    need(file_mkdirs(FLEET_COORD_DIR, 0700), "the coordinator's folder", diag);
-    need(store_open(FLEET_COORD_DIR "/makespan.db", "sim", 0, &store, diag), "the store", diag);
     struct ca_init init = {.dir = FLEET_COORD_DIR,
                            .fleet = "lab",
                            .operator_dir = OP_DIR,
@@ -120,11 +122,22 @@ void fleet_found(struct fleet *f)
                            .store = store,
                            .wall_ns = clock_wall_ns()};
     need(ca_init(&init, diag), "the authority", diag);
-    need(ca_open(FLEET_COORD_DIR, store, clock_wall_ns(), &ca, diag), "the authority", diag);
-    need(pki_key_read(OP_DIR "/" CA_OPERATOR_KEY, &f->op.key, diag), "the operator's key", diag);
-    need(pki_cert_read(OP_DIR "/" CA_OPERATOR_CERT, &f->op.cert, diag), "its certificate", diag);
-    need(pki_cert_read(OP_DIR "/" CA_OPERATOR_AUTHORITY, &f->op.authority, diag), "its authority",
+    need(pki_key_read(OP_DIR "/" CA_OPERATOR_KEY, &made.key, diag), "the operator's key", diag);
+    need(pki_cert_read(OP_DIR "/" CA_OPERATOR_CERT, &made.cert, diag), "its certificate", diag);
+    need(pki_cert_read(OP_DIR "/" CA_OPERATOR_AUTHORITY, &made.authority, diag), "its authority",
          diag);
+    (void)f;
+}
+
+static void make_fleet(struct fleet *f, struct diag *diag)
+{
+    struct store *store = NULL;
+    struct ca *ca = NULL;
+    sim_enter(f->coord_node);
+    need(file_mkdirs(FLEET_COORD_DIR, 0700), "the coordinator's folder", diag);
+    need(store_open(FLEET_COORD_DIR "/makespan.db", "sim", 0, &store, diag), "the store", diag);
+    make_authority(f, store, diag);
+    need(ca_open(FLEET_COORD_DIR, store, clock_wall_ns(), &ca, diag), "the authority", diag);
     sim_enter(NULL);
     for (unsigned i = 0; i < f->conf.workers; i++) {
         join(f, ca, f->member[i].node, diag);
@@ -134,14 +147,57 @@ void fleet_found(struct fleet *f)
     ca_close(&ca);
     store_close(&store);
     sim_enter(NULL);
-    disk_sync_all(node_disk(f->coord_node));
-    make_archive(f);
-    diag_free(&diag);
 }
 
-void fleet_disband(struct fleet *f)
+static void forget_fleet(void)
 {
-    pki_key_free(&f->op.key);
-    pki_cert_free(&f->op.cert);
-    pki_cert_free(&f->op.authority);
+    disk_free(&made.coord);
+    for (unsigned i = 0; i < made.workers; i++) {
+        disk_free(&made.worker[i]);
+    }
+    pki_key_free(&made.key);
+    pki_cert_free(&made.cert);
+    pki_cert_free(&made.authority);
+    made.workers = 0;
+}
+
+/* The disk as it was made becomes the node's copy of it. */
+static struct disk *keep(struct node *node)
+{
+    struct disk *disk = node->disk;
+    node->disk = NULL;
+    disk_sync_all(disk);
+    return disk;
+}
+
+void fleet_found(struct fleet *f)
+{
+    if (made.workers != f->conf.workers) {
+        struct diag *diag = diag_new(4);
+        struct prng luck = f->world->luck;
+        forget_fleet();
+        prng_init(&f->world->luck, f->conf.workers);
+        for (struct node *n = f->world->nodes; n != NULL; n = n->next) {
+            prng_init(&n->prng, n->index);
+        }
+        make_fleet(f, diag);
+        f->world->luck = luck;
+        made.coord = keep(f->coord_node);
+        for (unsigned i = 0; i < f->conf.workers; i++) {
+            made.worker[i] = keep(f->member[i].node);
+        }
+        made.workers = f->conf.workers;
+        diag_free(&diag);
+        sim_vfs_reseed();
+    }
+    disk_free(&f->coord_node->disk);
+    f->coord_node->disk = disk_copy(made.coord);
+    for (unsigned i = 0; i < f->conf.workers; i++) {
+        disk_free(&f->member[i].node->disk);
+        f->member[i].node->disk = disk_copy(made.worker[i]);
+    }
+    f->op.key = made.key;
+    f->op.cert = made.cert;
+    f->op.authority = made.authority;
+    make_archive(f);
 }

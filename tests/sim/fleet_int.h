@@ -27,8 +27,8 @@ struct member {
 
 /* The operator: connects again and again until its sweep is accepted. */
 struct fleet_op {
-    struct pki_key *key;
-    struct pki_cert *cert, *authority;
+    const struct pki_key *key;
+    const struct pki_cert *cert, *authority;
     struct tls *tls;
     struct loop *loop;
     struct loop_timer *again;
@@ -55,7 +55,6 @@ struct fleet {
 
 /* fleet_found.c: authority, identities, the archive. */
 void fleet_found(struct fleet *fleet);
-void fleet_disband(struct fleet *fleet);
 /* fleet_op.c */
 void fleet_op_start(struct fleet *fleet, struct loop *loop);
 void fleet_op_stop(struct fleet *fleet);

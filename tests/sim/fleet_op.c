@@ -1,5 +1,6 @@
 /* fleet_op.c: the operator of a simulated fleet, over the wire: puts the archive and submits the
- * sweep, again with the same key after each lost connection, until it is told that it is accepted. */
+ * sweep, again with the same key after each lost connection, until it is told that it is
+ * accepted. */
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/loop.h"
@@ -140,7 +141,8 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
     }
 }
 
-/* A connection without an answer within a minute is given up: the other side may have lost power. */
+/* A connection without an answer within a minute is given up: the other side may have lost
+ * power. */
 static void dial(void *arg)
 {
     struct fleet *f = arg;

@@ -1,7 +1,7 @@
-/* scenario_test.c: three workers, one coordinator, one operator; a sweep of two variants at job counts
- * none, 1 and 2, three runs each, and in its course: links cut while something is timed, a worker
- * that dies while it times, a coordinator that dies between its commit and the ACK, crashes at any
- * other effect. Everything restarts, and the sweep ends.
+/* scenario_test.c: three workers, one coordinator, one operator; a sweep of two variants at job
+ * counts none, 1 and 2, three runs each, and in its course: links cut while something is timed, a
+ * worker that dies while it times, a coordinator that dies between its commit and the ACK, crashes
+ * at any other effect. Everything restarts, and the sweep ends.
  *
  * MAKESPAN_SEED=n replays one seed and prints its trace. MAKESPAN_SEEDS=n plays so many. */
 #include "common/attr.h"
@@ -218,10 +218,13 @@ static void play(uint64_t seed, bool show, struct told *out)
     struct fleet *fleet = p.fleet = fleet_new(&conf);
     struct world *w = fleet_world(fleet);
     world_show_trace(w, show);
+    if (show) {
+        fleet_check_often(fleet->check);
+    }
     plan_faults(&p);
     fleet_start(fleet);
     while (fleet_failure(fleet)[0] == '\0' && world_now(w) < LIMIT && world_step(w)) {
-        if (fleet_check_is_over(fleet->check) && all_idle(fleet)) {
+        if (all_idle(fleet) && fleet_check_is_over(fleet->check)) {
             break;
         }
     }

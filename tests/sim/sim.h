@@ -61,6 +61,7 @@ struct world {
     uint64_t seed;
     struct prng prng;  /* the scenario's */
     struct prng luck;  /* the machinery's: delays, what survives */
+    struct prng salts; /* SQLite's */
     int64_t now_ns;
     uint64_t seq;
     uint64_t turns;
@@ -110,9 +111,11 @@ void sim_children_power_off(unsigned machine);     /* all are gone */
 unsigned sim_children_timed(const struct world *world, unsigned machine);
 /* fakes/fileio.c */
 void sim_files_drop(struct node *node); /* locks */
-/* vfs.c: makes SQLite's default VFS, "sim"; once a process. */
+/* vfs.c: makes "sim" SQLite's default VFS. */
 void sim_vfs_register(void);
-/* fakes/rand.c: OpenSSL draws from here too; once a process. */
+/* SQLite's own generator begins anew, with this world's numbers: it is one for the process. */
+void sim_vfs_reseed(void);
+/* fakes/rand.c: OpenSSL draws from here too. */
 void sim_rand_register(void);
 
 #endif

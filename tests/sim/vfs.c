@@ -5,7 +5,6 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/mem.h"
-#include "common/rand.h"
 #include "common/str.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/fakes/file.h"
@@ -242,7 +241,9 @@ static int x_full(sqlite3_vfs *vfs, const char *path, int room, char *dst)
 static int x_random(sqlite3_vfs *vfs, int n, char *dst)
 {
     (void)vfs;
-    rand_bytes(dst, (size_t)n);
+    for (int i = 0; i < n; i++) {
+        dst[i] = (char)prng_below(&sim_world()->salts, 256);
+    }
     return n;
 }
 
@@ -276,6 +277,13 @@ static int x_error(sqlite3_vfs *vfs, int room, char *dst)
     return 0;
 }
 
+void sim_vfs_reseed(void)
+{
+    struct world *w = sim_world();
+    prng_init(&w->salts, w->seed);
+    sqlite3_randomness(0, NULL);
+}
+
 void sim_vfs_register(void)
 {
     static sqlite3_vfs vfs = {
@@ -293,8 +301,11 @@ void sim_vfs_register(void)
         .xCurrentTimeInt64 = x_time,
         .xGetLastError = x_error,
     };
+    /* One thread needs no locks; refused once SQLite runs, and then it is in force. */
+    sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     int rc = sqlite3_vfs_register(&vfs, 1);
     assert(rc == SQLITE_OK);
     (void)rc;
-    sqlite3_randomness(0, NULL); /* its generator begins anew, with this world's numbers */
+    sim_vfs_reseed();
 }

@@ -290,8 +290,9 @@ static void deliver(struct conn *c, const struct frame *frame)
     diag_free(&diag);
     c->stats.msgs_in++;
     if (msg->type == MSG_GOODBYE) {
-        uint32_t reason = msg->u.goodbye.reason;
-        sim_conn_blame(c, reason != 0 ? (enum close_reason)reason : CLOSE_EOF, true, msg->u.goodbye.text);
+        const struct msg_goodbye *bye = &msg->u.goodbye;
+        enum close_reason reason = bye->reason != 0 ? (enum close_reason)bye->reason : CLOSE_EOF;
+        sim_conn_blame(c, reason, true, bye->text);
         sim_conn_die(c);
     } else {
         world_note(sim_world(), "< %s %s", msg_name(msg->type), c->peer.name);
