@@ -9,8 +9,9 @@
  * Common to all of them:
  * - A result is 0 or negative: -ERR_NOTFOUND (no such row), -ERR_EXISTS (the key is taken),
  *   -ERR_CONFLICT (a row that it refers to is missing, or the value breaks a rule of the
- *   schema), -ERR_STATE (a write to a store that was opened to be read), -ERR_FULL, -ERR_IO,
- *   -ERR_CORRUPT, -ERR_NOMEM. store_error() says more.
+ *   schema), -ERR_STATE (a write to a store that was opened to be read), -ERR_BUSY (another
+ *   process writes; nothing is lost), -ERR_FULL, -ERR_IO, -ERR_CORRUPT, -ERR_NOMEM.
+ *   store_error() says more.
  * - After -ERR_FULL, -ERR_IO, -ERR_CORRUPT or -ERR_NOMEM the whole turn is lost: store_failed()
  *   is set, every write is refused with the same code, and store_commit() fails with it.
  * - A "get" copies texts into the arena that the caller gives. An "each" lends its row for the
