@@ -132,6 +132,8 @@ static void refuse(struct archive *a, int code)
 {
     char text[900];
 
+    if (code == -ERR_NOTFOUND) /* a program, not the archive */
+        code = -ERR_CHILD;
     (void)snprintf(text, sizeof(text), "the archive cannot be unpacked: %s", diag_first(a->diag));
     finish(a, code, text);
 }
