@@ -102,7 +102,8 @@ static void ask_piece(const uint8_t hash[FETCH_HASH], uint64_t offset, uint32_t 
     m.u.blob_get.hash = (struct msg_bytes){.data = hash, .len = FETCH_HASH};
     m.u.blob_get.offset = offset;
     m.u.blob_get.length = length;
-    (void)link_send(agent->link, &m); /* a link that goes down meanwhile is told to fetch by itself */
+    (void)link_send(agent->link,
+                    &m); /* a link that goes down meanwhile is told to fetch by itself */
 }
 
 /* --- the start --- */
@@ -112,8 +113,9 @@ static int own_path(const struct agent *agent, const char *name, char path[FILE_
 {
     int err = file_path(path, FILE_PATH_MAX, agent->conf->dir, name);
 
-    return err == 0 ? 0
-                    : diag_error(diag, err, "the name of the folder %s is too long", agent->conf->dir);
+    return err == 0
+               ? 0
+               : diag_error(diag, err, "the name of the folder %s is too long", agent->conf->dir);
 }
 
 static int take_folder(struct agent *agent, struct diag *diag)
@@ -150,7 +152,8 @@ static int choose_user(struct agent *agent, struct diag *diag)
     if (err != 0)
         return diag_error(diag, err, "run_as: there is no user %s", name);
     if (!os_is_root() && agent->user.uid != os_uid())
-        return diag_error(diag, ERR_PERM, "run_as: %s: only root can run builds as another user", name);
+        return diag_error(diag, ERR_PERM, "run_as: %s: only root can run builds as another user",
+                          name);
     agent->set_user = os_is_root();
     if (agent->set_user && agent->user.uid == 0)
         log_warn("builds run as root: `run_as` in worker.yaml says so");
@@ -251,7 +254,8 @@ static int make_slot(struct agent *agent, struct diag *diag)
         diag_error(diag, err, "the folder %s cannot be made: %s", out, err_text(err));
     if (err != 0)
         return err;
-    snprintf(holder, sizeof holder, "makespan-worker %s of %s at %s, pid %" PRId64 ", user %" PRIu32,
+    snprintf(holder, sizeof holder,
+             "makespan-worker %s of %s at %s, pid %" PRId64 ", user %" PRIu32,
              agent->identity->name, agent->identity->fleet, agent->conf->coordinator, os_pid(),
              os_uid());
     agent->slot = slot_new(&conf, &ops, agent);
@@ -316,12 +320,14 @@ static void warn_of_clock(const struct agent *agent)
     int64_t now = clock_wall_ns() / CLOCK_SEC;
 
     if (now < identity_now_s(agent->identity))
-        log_warn("the clock of this host is behind the time that is known to be past: it is used for "
-                 "nothing but to be shown; set it");
+        log_warn(
+            "the clock of this host is behind the time that is known to be past: it is used for "
+            "nothing but to be shown; set it");
     if (identity_now_s(agent->identity) > agent->identity->cert_end_s)
-        log_error("by the clock of this host its certificate is past its end: set the clock if it is "
-                  "wrong; else have a token made with --name %s and join again",
-                  agent->identity->name);
+        log_error(
+            "by the clock of this host its certificate is past its end: set the clock if it is "
+            "wrong; else have a token made with --name %s and join again",
+            agent->identity->name);
 }
 
 static int make_all(struct agent *agent, struct diag *diag)

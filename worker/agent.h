@@ -1,7 +1,8 @@
-/* agent.h: one worker, whole: everything that it has hangs here, so that many may live in one process.
+/* agent.h: one worker, whole: everything that it has hangs here, so that many may live in one
+ * process.
  *
- * Owns: the order of starting and ending, the queue of assignments against the slot, what is read in
- * the timed window and handled after it, the room that is told to the coordinator. */
+ * Owns: the order of starting and ending, the queue of assignments against the slot, what is read
+ * in the timed window and handled after it, the room that is told to the coordinator. */
 #ifndef MAKESPAN_WORKER_AGENT_H
 #define MAKESPAN_WORKER_AGENT_H
 
@@ -28,15 +29,15 @@ struct agent_setup {
     const char *boot_id;   /* NULL: the system's */
 };
 
-/* Takes the worker's folder (another worker that has it: -ERR_BUSY), reads the journal and the spool,
- * kills what an earlier start left, and connects; all but the first two from later turns. 0, or a
- * negative code with text. */
+/* Takes the worker's folder (another worker that has it: -ERR_BUSY), reads the journal and the
+ * spool, kills what an earlier start left, and connects; all but the first two from later turns. 0,
+ * or a negative code with text. */
 int agent_new(const struct agent_setup *setup, struct agent **out, struct diag *diag) MUST_CHECK;
-/* Ends at once: what is being made is killed and reported by the next start. NULL inside is fine. */
+/* Ends at once: what is being made is killed, and reported by the next start. NULL is fine. */
 void agent_free(struct agent **agent);
 
-/* Ends politely: no work is begun, the attempt in progress is killed and spooled as interrupted, and
- * what can be delivered in two seconds is. Then `f` is called, once, from the loop. */
+/* Ends politely: no work is begun, the attempt in progress is killed and spooled as interrupted,
+ * and what can be delivered in two seconds is. Then `f` is called, once, from the loop. */
 typedef void agent_stopped_f(void *arg);
 void agent_stop(struct agent *agent, agent_stopped_f *f, void *arg);
 

@@ -44,9 +44,9 @@ struct agent {
     char compiler[256];
     struct loop_timer *pump;  /* to agent_pump() */
     struct loop_timer *retry; /* the disk was full, a write failed */
-    bool swept;    /* what an earlier start left is dead */
-    bool no_room;  /* said so already */
-    bool window;   /* the timed window is open */
+    bool swept;               /* what an earlier start left is dead */
+    bool no_room;             /* said so already */
+    bool window;              /* the timed window is open */
     bool stopping;
     int64_t stop_ns; /* until when delivery is waited for */
     agent_stopped_f *stopped;
@@ -81,7 +81,8 @@ void on_coord_beat(struct msg_beat *beat, void *agent);
 /* Handles what came in the window. */
 void on_coord_unstash(struct agent *agent);
 /* What the worker says. */
-void on_coord_say_state(uint64_t run, uint32_t attempt, enum phase phase, const char *text, void *agent);
+void on_coord_say_state(uint64_t run, uint32_t attempt, enum phase phase, const char *text,
+                        void *agent);
 void on_coord_say_room(struct agent *agent);
 void on_coord_say_refused(struct agent *agent, uint64_t run, uint32_t attempt, int code,
                           const char *text);

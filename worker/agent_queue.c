@@ -1,5 +1,5 @@
-/* agent_queue.c: what is done next: the queue against the slot, the room that is told, the polite end.
- * Everything that may be due is looked at whenever anything happened. */
+/* agent_queue.c: what is done next: the queue against the slot, the room that is told, the polite
+ * end. Everything that may be due is looked at whenever anything happened. */
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/log.h"
@@ -77,8 +77,9 @@ static bool begin_next(struct agent *agent)
         return true;
     err = journal_begin(agent->journal, agent->boot_id, clock_wall_ns());
     if (err != 0) {
-        log_error("the next run cannot be begun, since the journal cannot be written: %s; tried again",
-                  err_text(err));
+        log_error(
+            "the next run cannot be begun, since the journal cannot be written: %s; tried again",
+            err_text(err));
         return false;
     }
     slot_start(agent->slot);

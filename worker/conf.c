@@ -38,8 +38,9 @@ static const struct conf_row ROWS[] = {
     {.name = "run_as",
      .type = CONF_STR,
      .offset = AT(run_as),
-     .help = "User whose name or number builds get when the worker is root; root itself when none is "
-             "given."},
+     .help =
+         "User whose name or number builds get when the worker is root; root itself when none is "
+         "given."},
     {.name = "run_as_alone",
      .type = CONF_BOOL,
      .offset = AT(run_as_alone),
@@ -74,8 +75,9 @@ static const struct conf_row ROWS[] = {
     {.name = "allow.host_dir",
      .type = CONF_LIST,
      .offset = AT(allow_host_dir),
-     .help = "Folders of this host that sweeps may build in (`host_dir`), with all below them; none "
-             "when none is given."},
+     .help =
+         "Folders of this host that sweeps may build in (`host_dir`), with all below them; none "
+         "when none is given."},
     {.name = "allow.jobs",
      .type = CONF_INT,
      .offset = AT(allow_jobs),
@@ -193,7 +195,8 @@ static int allows_source(const struct worker_conf *conf, const struct msg_assign
     case TREE_HOST_DIR:
         break;
     default:
-        return diag_error(diag, ERR_DENIED, "a source of kind %" PRIu32 " is not known to this worker",
+        return diag_error(diag, ERR_DENIED,
+                          "a source of kind %" PRIu32 " is not known to this worker",
                           a->source_kind);
     }
     if (!is_plain_path(a->host_dir))
@@ -201,10 +204,11 @@ static int allows_source(const struct worker_conf *conf, const struct msg_assign
     for (size_t i = 0; i < conf->allow_host_dir.count; i++)
         if (lies_in(a->host_dir, conf->allow_host_dir.items[i]))
             return 0;
-    return diag_error(diag, ERR_DENIED,
-                      "builds in %s are not allowed: allow.host_dir in this host's worker.yaml does "
-                      "not name it",
-                      a->host_dir);
+    return diag_error(
+        diag, ERR_DENIED,
+        "builds in %s are not allowed: allow.host_dir in this host's worker.yaml does "
+        "not name it",
+        a->host_dir);
 }
 
 static int allows_jobs(const struct worker_conf *conf, const struct msg_assign *a,
@@ -216,9 +220,10 @@ static int allows_jobs(const struct worker_conf *conf, const struct msg_assign *
         return diag_error(diag, ERR_DENIED, "%" PRId64 " is no job count", a->jobs);
     if (conf->allow_jobs == 0 || (a->jobs != JOBS_MAX && a->jobs <= conf->allow_jobs))
         return 0;
-    return diag_error(diag, ERR_DENIED,
-                      "job count %s is not allowed: allow.jobs in this host's worker.yaml is %" PRId64,
-                      jobs_text(text, sizeof text, (int32_t)a->jobs), conf->allow_jobs);
+    return diag_error(
+        diag, ERR_DENIED,
+        "job count %s is not allowed: allow.jobs in this host's worker.yaml is %" PRId64,
+        jobs_text(text, sizeof text, (int32_t)a->jobs), conf->allow_jobs);
 }
 
 static int allows_times(const struct worker_conf *conf, const struct msg_assign *a,
@@ -230,8 +235,8 @@ static int allows_times(const struct worker_conf *conf, const struct msg_assign 
 
     for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
         if (limits[i] <= 0 || limits[i] > 3650 * CLOCK_DAY)
-            return diag_error(diag, ERR_DENIED, "the assignment gives a time limit of %" PRId64 " ns",
-                              limits[i]);
+            return diag_error(diag, ERR_DENIED,
+                              "the assignment gives a time limit of %" PRId64 " ns", limits[i]);
         if (conf->allow_time_ns == 0 || limits[i] <= conf->allow_time_ns ||
             i == ARRAY_LEN(limits) - 1)
             continue;

@@ -1,4 +1,5 @@
-/* conf.h: makespan-worker's configuration: rows of common/conf.h, and what it may be asked to do. */
+/* conf.h: makespan-worker's configuration: rows of common/conf.h, and what it may be asked
+ * to do. */
 #ifndef MAKESPAN_WORKER_CONF_H
 #define MAKESPAN_WORKER_CONF_H
 
@@ -26,7 +27,7 @@ struct worker_conf {
     int64_t disk_trees;
     int64_t disk_archives;
     struct conf_list allow_host_dir;
-    int64_t allow_jobs; /* 0: no limit */
+    int64_t allow_jobs;    /* 0: no limit */
     int64_t allow_time_ns; /* of one command; 0: no limit */
     int64_t beat_ns;
     char *log_file; /* NULL: standard error */
@@ -42,8 +43,8 @@ void worker_conf_free(struct worker_conf *conf);
 /* The CONFINE_* ways that may be used. */
 unsigned worker_conf_confine(const struct worker_conf *conf);
 
-/* Whether this host may be asked for that, and whether it can be understood at all: 0, or -ERR_DENIED
- * with a sentence. */
+/* Whether this host may be asked for that, and whether it can be understood at all: 0, or
+ * -ERR_DENIED with a sentence. */
 int worker_conf_allows(const struct worker_conf *conf, const struct msg_assign *assign,
                        struct diag *diag) MUST_CHECK;
 

@@ -44,11 +44,12 @@ static int read_files(const char *dir, struct files *files, struct diag *diag)
     if (err != 0)
         return diag_error(diag, err, "the name of the folder %s is too long", dir);
     if (!file_exists(key) || !file_exists(cert) || !file_exists(authority))
-        return diag_error(diag, ERR_NOTFOUND,
-                          "this host has not joined a fleet (%s holds no certificate): have a token "
-                          "made by `makespan token create --role worker`, then run "
-                          "`makespan-worker join HOST:PORT TOKEN`",
-                          dir);
+        return diag_error(
+            diag, ERR_NOTFOUND,
+            "this host has not joined a fleet (%s holds no certificate): have a token "
+            "made by `makespan token create --role worker`, then run "
+            "`makespan-worker join HOST:PORT TOKEN`",
+            dir);
     err = pki_key_read(key, &files->key, diag);
     if (err == 0)
         err = pki_cert_read(cert, &files->cert, diag);
@@ -66,8 +67,8 @@ int identity_load(const char *dir, struct identity *out, struct diag *diag)
     if (err == 0)
         err = pki_cert_id(files.cert, &id, diag);
     if (err == 0 && id.role != ROLE_WORKER)
-        err = diag_error(diag, ERR_CONFLICT, "the certificate in %s is of a %s, not of a worker", dir,
-                         vocab_role((int)id.role));
+        err = diag_error(diag, ERR_CONFLICT, "the certificate in %s is of a %s, not of a worker",
+                         dir, vocab_role((int)id.role));
     if (err == 0) {
         struct tls_client_config config = {.key = files.key,
                                            .cert = files.cert,

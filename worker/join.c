@@ -1,4 +1,5 @@
-/* join.c: the joining of a host: files in, one question, files out. The question is proto/join.c's. */
+/* join.c: the joining of a host: files in, one question, files out. The question
+ * is proto/join.c's. */
 #include "worker/join.h"
 
 #include "common/buf.h"
@@ -102,7 +103,8 @@ static int write_config(const struct worker_join *w, const struct join_answer *a
     struct buf text = BUF_INIT;
     int err;
 
-    buf_add_str(&text, "# Written by makespan-worker join; all options: makespan-worker.yaml(5).\n");
+    buf_add_str(&text,
+                "# Written by makespan-worker join; all options: makespan-worker.yaml(5).\n");
     buf_add_str(&text, "coordinator: ");
     add_quoted(&text, w->address);
     buf_add_str(&text, "name: ");
@@ -122,7 +124,8 @@ static int write_config(const struct worker_join *w, const struct join_answer *a
 }
 
 /* A configuration that is there stays; what in it does not fit is said. */
-static void compare_config(const struct worker_join *w, const struct join_answer *a, struct buf *said)
+static void compare_config(const struct worker_join *w, const struct join_answer *a,
+                           struct buf *said)
 {
     struct worker_conf conf;
     struct diag *diag = diag_new(8);
@@ -171,11 +174,18 @@ static void on_answer(const struct join_answer *answer, void *arg)
 {
     struct joining *j = arg;
 
+    const char *address = j->want->address;
+    const char *hint = answer->code != -ERR_UNREACH
+                           ? ""
+                           : "; is the coordinator running there, and its port open to this host?";
+
     j->answered = true;
     if (answer->code == 0)
         take_answer(j, answer);
+    else if (str_starts(answer->text, address))
+        j->code = diag_error(j->diag, answer->code, "%s%s", answer->text, hint);
     else
-        j->code = diag_error(j->diag, answer->code, "%s: %s", j->want->address, answer->text);
+        j->code = diag_error(j->diag, answer->code, "%s: %s%s", address, answer->text, hint);
     loop_stop(j->loop);
 }
 
@@ -183,8 +193,9 @@ static void on_limit(void *arg)
 {
     struct joining *j = arg;
 
-    j->code = diag_error(j->diag, ERR_TIMEOUT, "%s: no answer came within 30 s: is this the "
-                                               "coordinator, and is it well?",
+    j->code = diag_error(j->diag, ERR_TIMEOUT,
+                         "%s: no answer came within 30 s: is this the "
+                         "coordinator, and is it well?",
                          j->want->address);
     loop_stop(j->loop);
 }
@@ -215,7 +226,8 @@ static int run(struct joining *j, const struct token *token, const char *name,
                                        .key = key,
                                        .role = ROLE_WORKER,
                                        .name = name,
-                                       .machine_id = ident->machine_id[0] == '\0' ? NULL : ident->machine_id,
+                                       .machine_id =
+                                           ident->machine_id[0] == '\0' ? NULL : ident->machine_id,
                                        .late_clock_ok = true};
 
         j->loop = loop_new();
@@ -244,10 +256,11 @@ static int choose_name(const struct worker_join *w, const struct os_ident *ident
     }
     if (n < 65 && str_is_name(name))
         return 0;
-    return diag_error(diag, ERR_INVAL,
-                      "%s%s is no name for a host: choose one of letters, digits and . _ + , = - (at "
-                      "most 64) with --name",
-                      w->name == NULL ? "this host is called " : "", from);
+    return diag_error(
+        diag, ERR_INVAL,
+        "%s%s is no name for a host: choose one of letters, digits and . _ + , = - (at "
+        "most 64) with --name",
+        w->name == NULL ? "this host is called " : "", from);
 }
 
 int worker_join(const struct worker_join *join, struct buf *said, struct diag *diag)

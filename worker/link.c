@@ -32,8 +32,8 @@ struct link {
     int64_t beat_ns;       /* of the present connection, own beats */
     int64_t their_beat_ns; /* the interval at which the other side is heard */
     int64_t heard_ns;
-    int64_t sent_ns;  /* the last beat */
-    int64_t tick_ns;  /* the last look at the clock */
+    int64_t sent_ns; /* the last beat */
+    int64_t tick_ns; /* the last look at the clock */
     uint64_t beats;
     struct loop_timer *timer;
     char failure[256]; /* the last one that was logged */
@@ -87,7 +87,8 @@ static void on_welcome(struct link *link, struct conn *conn, const struct msg_we
         conn_close(conn, CLOSE_CERT_AUTHORITY, NULL, false);
     } else {
         link->their_beat_ns = w->beat_ns < 50 * CLOCK_MS ? 50 * CLOCK_MS : w->beat_ns;
-        link->beat_ns = link->beat_max_ns < link->their_beat_ns ? link->beat_max_ns : link->their_beat_ns;
+        link->beat_ns =
+            link->beat_max_ns < link->their_beat_ns ? link->beat_max_ns : link->their_beat_ns;
         link->heard_ns = link->sent_ns = link->tick_ns = clock_mono_ns();
         link->up = true;
         link->failure[0] = '\0';

@@ -1,7 +1,9 @@
-/* link.h: the one connection to the coordinator: dialling, HELLO and WELCOME, signs of life, silence.
+/* link.h: the one connection to the coordinator: dialling, HELLO and WELCOME, signs of life,
+ * silence.
  *
- * Owns: when to dial and to greet, beats both ways, what may be said at which time. Does not own: what
- * messages mean (on_coord.c). Nothing here touches a build: when the link is gone the work goes on. */
+ * Owns: when to dial and to greet, beats both ways, what may be said at which time. Does not own:
+ * what messages mean (on_coord.c). Nothing here touches a build: when the link is gone the work
+ * goes on. */
 #ifndef MAKESPAN_WORKER_LINK_H
 #define MAKESPAN_WORKER_LINK_H
 
@@ -44,8 +46,8 @@ struct link_conf {
     int64_t beat_ns;     /* longest interval of own beats */
 };
 
-/* Dials from a later turn on, for ever: hourly after a refusal that no dialling cures. -ERR_INVAL for a
- * malformed address. */
+/* Dials from a later turn on, for ever: hourly after a refusal that no dialling cures. -ERR_INVAL
+ * for a malformed address. */
 int link_new(const struct link_conf *conf, const struct link_ops *ops, void *arg, struct link **out,
              struct diag *diag) MUST_CHECK;
 /* Says goodbye, and calls nothing any more. NULL inside is fine. */

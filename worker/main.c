@@ -1,5 +1,5 @@
-/* main.c: makespan-worker: options, configuration, and the order in which everything starts and ends.
- * Wiring only. */
+/* main.c: makespan-worker: options, configuration, and the order in which everything starts and
+ * ends. Wiring only. */
 #include "common/buf.h"
 #include "common/daemon.h"
 #include "common/diag.h"
@@ -54,11 +54,11 @@ struct options {
 enum { OPT_GUARD = 256, OPT_NAME, OPT_DIR };
 
 static const struct option LONG_OPTIONS[] = {
-    {"background", no_argument, NULL, 'b'}, {"config", required_argument, NULL, 'c'},
-    {"guard", no_argument, NULL, OPT_GUARD}, {"check", no_argument, NULL, 'n'},
-    {"print", no_argument, NULL, 'p'},      {"name", required_argument, NULL, OPT_NAME},
+    {"background", no_argument, NULL, 'b'},    {"config", required_argument, NULL, 'c'},
+    {"guard", no_argument, NULL, OPT_GUARD},   {"check", no_argument, NULL, 'n'},
+    {"print", no_argument, NULL, 'p'},         {"name", required_argument, NULL, OPT_NAME},
     {"dir", required_argument, NULL, OPT_DIR}, {"version", no_argument, NULL, 'V'},
-    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
 static int usage(const char *text, const char *what)
@@ -319,7 +319,9 @@ int main(int argc, char **argv)
     if (o.join) {
         status = do_join(&o, diag);
     } else {
-        path = o.config != NULL ? o.config : file_exists(WORKER_CONF_PATH) ? WORKER_CONF_PATH : NULL;
+        path = o.config != NULL                ? o.config
+               : file_exists(WORKER_CONF_PATH) ? WORKER_CONF_PATH
+                                               : NULL;
         status = worker_conf_load(path, &conf, diag) == 0 ? EXIT_DONE : EXIT_USAGE;
         if (status == EXIT_DONE && o.print)
             print_conf(&conf);

@@ -1,5 +1,6 @@
-/* on_coord.c: what the coordinator says, and what it is told: one small function a message. What comes
- * in the timed window is kept as bytes until it is over, but for a cancel of what is running. */
+/* on_coord.c: what the coordinator says, and what it is told: one small function a message. What
+ * comes in the timed window is kept as bytes until it is over, but for a cancel of what
+ * is running. */
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/err.h"
@@ -166,7 +167,8 @@ void on_coord_beat(struct msg_beat *beat, void *arg)
 
 /* --- what the worker says --- */
 
-void on_coord_say_state(uint64_t run, uint32_t attempt, enum phase phase, const char *text, void *arg)
+void on_coord_say_state(uint64_t run, uint32_t attempt, enum phase phase, const char *text,
+                        void *arg)
 {
     struct agent *agent = self(arg);
     struct msg m = {.type = MSG_STATE};
@@ -333,7 +335,8 @@ static bool is_of_running(const struct agent *agent, const struct msg *msg)
 {
     const struct journal_running *running = journal_running(agent->journal);
 
-    return msg->type == MSG_CANCEL && running != NULL && running->assign->run == msg->u.cancel.run &&
+    return msg->type == MSG_CANCEL && running != NULL &&
+           running->assign->run == msg->u.cancel.run &&
            running->assign->attempt == msg->u.cancel.attempt;
 }
 

@@ -15,7 +15,7 @@ struct msg;
 struct rec_acked;
 struct spool;
 
-#define FEED_QUEUE_MAX (256 * 1024)  /* bytes that wait in the connection */
+#define FEED_QUEUE_MAX (256 * 1024)   /* bytes that wait in the connection */
 #define FEED_FLIGHT_MAX (1024 * 1024) /* bytes that are sent and not acknowledged */
 
 struct feed_ops {

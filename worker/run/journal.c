@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE_AT_FIRST (64 * 1024) /* each file is at least so long: room for a queue on a full disk */
+#define SIZE_AT_FIRST                                                                              \
+    (64 * 1024) /* each file is at least so long: room for a queue on a full disk */
 #define JOURNAL_BYTES_MAX (256u * 1024 * 1024)
 #define HEARD_EVERY_S 3600
 

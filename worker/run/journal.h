@@ -4,8 +4,8 @@
  *
  * Two files, `a` and `b`, are written in turns, each with a rising number and a CRC: whatever
  * happens while one is written, the other is whole. The newer whole one is read. What is synced is
- * never overwritten before something newer is synced. Both files keep their length, so that there is
- * room for the next state on a full disk. */
+ * never overwritten before something newer is synced. Both files keep their length, so that there
+ * is room for the next state on a full disk. */
 #ifndef MAKESPAN_WORKER_RUN_JOURNAL_H
 #define MAKESPAN_WORKER_RUN_JOURNAL_H
 
@@ -26,16 +26,17 @@ enum { JOURNAL_QUEUE_MAX = 1000 };
 /* The attempt that is being made. */
 struct journal_running {
     const struct msg_assign *assign;
-    enum phase phase;  /* the last that was written down */
-    bool fresh_tree;   /* setup was made in this attempt */
+    enum phase phase; /* the last that was written down */
+    bool fresh_tree;  /* setup was made in this attempt */
     int64_t begin_wall_ns;
     const char *boot_id;
     uint64_t visit;
 };
 
-/* Reads the files in `dir` (made when missing) and counts a new start, which is synced. When neither
- * file is whole, both are set aside ("damaged-…"), the queue is empty and starts are counted from
- * the time now_wall_ns, which is above any number that was used. 0 or a negative code with text. */
+/* Reads the files in `dir` (made when missing) and counts a new start, which is synced. When
+ * neither file is whole, both are set aside ("damaged-…"), the queue is empty and starts are
+ * counted from the time now_wall_ns, which is above any number that was used. 0 or a negative code
+ * with text. */
 int journal_open(const char *dir, int64_t now_wall_ns, struct journal **out,
                  struct diag *diag) MUST_CHECK;
 void journal_close(struct journal **journal); /* NULL inside is fine */
@@ -48,7 +49,8 @@ uint64_t journal_visit(const struct journal *journal);
 size_t journal_queued(const struct journal *journal);
 /* Valid until it is removed or begun and done. */
 const struct msg_assign *journal_at(const struct journal *journal, size_t index);
-/* Appends a copy of an ASSIGN and syncs. -ERR_LIMIT: the queue is full; on failure nothing changed. */
+/* Appends a copy of an ASSIGN and syncs. -ERR_LIMIT: the queue is full; on failure
+ * nothing changed. */
 int journal_add(struct journal *journal, const struct msg *assign) MUST_CHECK;
 /* Takes it out of the queue and syncs; the assignment is freed. -ERR_NOTFOUND. When it cannot be
  * written it is out all the same: a crash may bring it back, and the coordinator then withdraws it
@@ -63,8 +65,8 @@ const struct journal_running *journal_running(const struct journal *journal);
 int journal_begin(struct journal *journal, const char *boot_id, int64_t now_wall_ns) MUST_CHECK;
 /* Writes down how far it is; not synced. */
 void journal_phase(struct journal *journal, enum phase phase, bool fresh_tree);
-/* Nothing is being made any more; the assignment is freed. Not synced: if a crash brings it back, the
- * spool has it, or the coordinator, which takes nothing twice. */
+/* Nothing is being made any more; the assignment is freed. Not synced: if a crash brings it back,
+ * the spool has it, or the coordinator, which takes nothing twice. */
 void journal_done(struct journal *journal);
 
 /* --- the coordinator --- */

@@ -1,5 +1,5 @@
-/* limits.h: whether the limits of the worker's service were too low for a build: at the build's end,
- * as a mark. */
+/* limits.h: whether the limits of the worker's service were too low for a build: at the build's
+ * end, as a mark. */
 #ifndef MAKESPAN_WORKER_RUN_LIMITS_H
 #define MAKESPAN_WORKER_RUN_LIMITS_H
 
@@ -17,8 +17,9 @@ struct limits_case {
     const struct os_limits *limits;
     int64_t jobs; /* 1 to 4096, 0 none, -1 max (counted as twice the CPUs) */
     int32_t cpus;
-    bool is_root;          /* the build runs as root, whom the limit of processes does not bind */
-    struct output *failed; /* output of the command when it failed: searched for complaints; else NULL */
+    bool is_root; /* the build runs as root, whom the limit of processes does not bind */
+    struct output
+        *failed; /* output of the command when it failed: searched for complaints; else NULL */
 };
 
 /* Adds MARK_PROCESS_LIMIT when the output complains of too few processes or files, or a limit is

@@ -1,5 +1,5 @@
-/* settle.c: tries for the machine's lock until it is free or the time is over. There is no way to be
- * told that a lock is free, so it is tried again, the more seldom the longer it takes. */
+/* settle.c: tries for the machine's lock until it is free or the time is over. There is no way to
+ * be told that a lock is free, so it is tried again, the more seldom the longer it takes. */
 #include "worker/run/settle.h"
 
 #include "common/clock.h"

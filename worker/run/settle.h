@@ -22,14 +22,15 @@ struct settle_spec {
 };
 
 struct settle_result {
-    int code;               /* 0, -ERR_BUSY: not free within the time, or why the file cannot be used */
+    int code; /* 0, -ERR_BUSY: not free within the time, or why the file cannot be used */
     struct file_lock *lock; /* with code 0: taken by the callee */
     const char *text;       /* of a failure: who held it, or what is wrong; "" */
     int64_t waited_ns;
 };
 typedef void settle_f(const struct settle_result *result, void *arg);
 
-/* Everything in spec is copied. `f` is called once, from the loop; after that the settle is gone. */
+/* Everything in spec is copied. `f` is called once, from the loop; after that the settle
+ * is gone. */
 struct settle *settle_start(struct loop *loop, const struct settle_spec *spec, settle_f *f,
                             void *arg) MUST_CHECK;
 /* Forgets it; `f` is not called. NULL inside is fine. */

@@ -1,5 +1,6 @@
-/* slot.c: the states of the attempt in progress: who may change them, how long each may last, and how
- * an attempt ends early. What is done in them: slot_tree.c, slot_cmd.c, slot_run.c, slot_out.c. */
+/* slot.c: the states of the attempt in progress: who may change them, how long each may last, and
+ * how an attempt ends early. What is done in them: slot_tree.c, slot_cmd.c,
+ * slot_run.c, slot_out.c. */
 #include "worker/run/slot.h"
 
 #include "common/clock.h"
@@ -26,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A command has its own limit, and its tree is killed within some seconds after it: a state that lasts
- * so much longer hangs by our own fault. */
+/* A command has its own limit, and its tree is killed within some seconds after it: a state that
+ * lasts so much longer hangs by our own fault. */
 #define MARGIN (2 * CLOCK_MIN)
 /* For an archive that has to come through a link which may be down. */
 #define FETCH_LIMIT CLOCK_DAY

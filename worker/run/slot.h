@@ -4,20 +4,20 @@
  *
  * Owns: the order of these, their deadlines, the machine's lock from SETTLE to the end of MEASURE,
  * what becomes of an attempt when something fails, is cancelled, withdrawn or stopped, the records.
- * Does not own: the queue (the agent hands over one assignment at a time), trees, archives, processes,
- * the spool, the link; it uses them.
+ * Does not own: the queue (the agent hands over one assignment at a time), trees, archives,
+ * processes, the spool, the link; it uses them.
  *
  *     FETCH    the archive is brought here
  *     SETUP    fingerprint; the tree is made to stand; setup, when the tree is new
  *     RESET    HOME and TMPDIR are emptied; reset
  *     SETTLE   the wait for the machine's lock
- *     MEASURE  the timed command; between its spawn and its end this process writes no file, no line
- *              of log, and sends nothing but its beat
+ *     MEASURE  the timed command; between its spawn and its end this process writes no file and no
+ *              line of log, and sends nothing but its beat
  *     CHECK    check, and the facts that it prints
  *     FLUSH    the records are written and synced; on a full disk it waits here
  *
- * Setup sees VARIANT, KERNEL, KERNEL_SHORT, JOBS, JFLAG and REV only when its text names them: what it
- * sees makes the tree, and trees are shared by all variants that make the same. */
+ * Setup sees VARIANT, KERNEL, KERNEL_SHORT, JOBS, JFLAG and REV only when its text names them: what
+ * it sees makes the tree, and trees are shared by all variants that make the same. */
 #ifndef MAKESPAN_WORKER_RUN_SLOT_H
 #define MAKESPAN_WORKER_RUN_SLOT_H
 
@@ -62,7 +62,7 @@ struct slot_conf {
     const char *lock_path; /* of the machine's lock */
     const char *holder;    /* what others are shown who wait for it */
     const char *boot_id;
-    const char *kernel;    /* identity of the running kernel */
+    const char *kernel; /* identity of the running kernel */
     bool set_user;
     uint32_t uid;
     uint32_t gid;
@@ -79,8 +79,8 @@ enum phase slot_phase(const struct slot *slot);
 /* Nanoseconds since the phase began. */
 int64_t slot_elapsed(const struct slot *slot);
 
-/* Ends the attempt in progress, killing its tree: its outcome is `cancelled`. False when the slot has
- * another one, or none. In FLUSH it only gets a mark. */
+/* Ends the attempt in progress, killing its tree: its outcome is `cancelled`. False when the slot
+ * has another one, or none. In FLUSH it only gets a mark. */
 bool slot_cancel(struct slot *slot, uint64_t run, uint32_t attempt, const char *why);
 /* Takes it back when its RESET has not begun: no records are made, done() says so. False when it is
  * too late or the slot has another one. */

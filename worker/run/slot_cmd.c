@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSY_PAUSE CLOCK_SEC  /* until processes that could not be killed are tried again */
-#define TAIL_SHOWN 1500       /* bytes of a failed command's output in its sentence */
+#define BUSY_PAUSE CLOCK_SEC /* until processes that could not be killed are tried again */
+#define TAIL_SHOWN 1500      /* bytes of a failed command's output in its sentence */
 #define FINGERPRINT_SHOWN 4096
 #define ENV_DROPPED_MAX 64
 
@@ -32,8 +32,10 @@ static const struct {
     const char *word;
     bool stop_on_error;
 } CMDS[CMD_COUNT] = {
-    [CMD_FINGERPRINT] = {"fingerprint", false}, [CMD_SETUP] = {"setup", true},
-    [CMD_RESET] = {"reset", false},             [CMD_RUN] = {"run", false},
+    [CMD_FINGERPRINT] = {"fingerprint", false},
+    [CMD_SETUP] = {"setup", true},
+    [CMD_RESET] = {"reset", false},
+    [CMD_RUN] = {"run", false},
     [CMD_CHECK] = {"check", false},
 };
 
@@ -224,8 +226,7 @@ static int make_output(struct slot *slot, enum slot_cmd cmd, struct diag *diag)
 static void note_dropped(struct slot *slot, const struct env *env)
 {
     if (slot->at.dropped == NULL)
-        slot->at.dropped_count =
-            env_dropped(env, os_environ(), ENV_DROPPED_MAX, &slot->at.dropped);
+        slot->at.dropped_count = env_dropped(env, os_environ(), ENV_DROPPED_MAX, &slot->at.dropped);
 }
 
 static int start(struct slot *slot, enum slot_cmd cmd, const struct env *env, struct diag *diag)
@@ -297,7 +298,8 @@ void slot_run_cmd(struct slot *slot, enum slot_cmd cmd)
                   slot_cmd_word(cmd), diag_first(diag));
     } else if ((err = make_output(slot, cmd, diag)) != 0) {
         slot_fail(slot, OUTCOME_INTERRUPTED, "there is no file for the output of %s: %s",
-                  slot_cmd_word(cmd), diag_first(diag)[0] != '\0' ? diag_first(diag) : err_text(err));
+                  slot_cmd_word(cmd),
+                  diag_first(diag)[0] != '\0' ? diag_first(diag) : err_text(err));
     } else {
         note_dropped(slot, env);
         err = start(slot, cmd, env, diag);
@@ -326,7 +328,8 @@ static void take_fingerprint(struct slot *slot)
     while (output_piece(at->output[CMD_FINGERPRINT], &cursor, &offset, &bytes, &n) == 1) {
         digest_add(digest, bytes, n);
         if (head.len < FINGERPRINT_SHOWN)
-            buf_add(&head, bytes, n < FINGERPRINT_SHOWN - head.len ? n : FINGERPRINT_SHOWN - head.len);
+            buf_add(&head, bytes,
+                    n < FINGERPRINT_SHOWN - head.len ? n : FINGERPRINT_SHOWN - head.len);
     }
     digest_end(digest, hash);
     digest_free(&digest);

@@ -176,7 +176,8 @@ static int write_samples(struct slot *slot)
             struct meter_point p;
 
             meter_get(slot->meter, done + i, &p);
-            points[i] = (struct rec_point){.at_ns = p.at_ns, .what = (uint32_t)p.what, .value = p.value};
+            points[i] =
+                (struct rec_point){.at_ns = p.at_ns, .what = (uint32_t)p.what, .value = p.value};
         }
         m.u.samples.run = a->run;
         m.u.samples.attempt = a->attempt;

@@ -61,8 +61,8 @@ static void bring_archive(struct slot *slot)
     int err;
 
     slot->fetching = true;
-    err = fetch_get(slot->conf.fetch, slot->at.a->blob.data, slot->at.a->blob_size, on_fetched, slot,
-                    diag);
+    err = fetch_get(slot->conf.fetch, slot->at.a->blob.data, slot->at.a->blob_size, on_fetched,
+                    slot, diag);
     if (err != 0) {
         slot->fetching = false;
         slot_fail(slot, outcome_of(err), "the archive could not be had: %s", diag_first(diag));
@@ -88,7 +88,8 @@ static void on_tree(const struct tree_result *result, void *arg)
     CAST_OBJ(slot, arg, SLOT_MAGIC);
     at = &slot->at;
     slot->entering = false;
-    words_copy(at->tree_seen, sizeof at->tree_seen, result->tree_seen == NULL ? "" : result->tree_seen);
+    words_copy(at->tree_seen, sizeof at->tree_seen,
+               result->tree_seen == NULL ? "" : result->tree_seen);
     at->has_blob_seen = result->blob_seen != NULL;
     if (at->has_blob_seen)
         memcpy(at->blob_seen, result->blob_seen, sizeof at->blob_seen);
@@ -172,7 +173,8 @@ void slot_make_tree(struct slot *slot)
     err = trees_enter(slot->conf.trees, &want, on_tree, slot, diag);
     if (err != 0) {
         slot->entering = false;
-        slot_fail(slot, outcome_of(err), "the source could not be made ready: %s", diag_first(diag));
+        slot_fail(slot, outcome_of(err), "the source could not be made ready: %s",
+                  diag_first(diag));
     }
     diag_free(&diag);
     free(env);

@@ -1,5 +1,5 @@
-/* spool.c: which attempts are on disk, the one that is being written, the reserve. The form of a file
- * is spool_file.c's. */
+/* spool.c: which attempts are on disk, the one that is being written, the reserve. The form of a
+ * file is spool_file.c's. */
 #include "worker/run/spool.h"
 
 #include "common/buf.h"
@@ -141,8 +141,9 @@ static void set_aside(const struct spool *s, const char *name, const char *why)
         log_error("the spooled file %s is damaged (%s) and cannot be renamed: %s", from, why,
                   err_text(err));
     else
-        log_error("the spooled file %s is damaged (%s): its attempt is lost; it was set aside as %s",
-                  from, why, to);
+        log_error(
+            "the spooled file %s is damaged (%s): its attempt is lost; it was set aside as %s",
+            from, why, to);
 }
 
 static bool read_name(const char *name, struct spool_entry *e)
@@ -151,7 +152,8 @@ static bool read_name(const char *name, struct spool_entry *e)
 
     if (strlen(name) != NAME_LEN || name[20] != '-' || name[41] != '-')
         return false;
-    if (num_parse_digits(name, 20, &e->serial) != 0 || num_parse_digits(name + 21, 20, &e->run) != 0 ||
+    if (num_parse_digits(name, 20, &e->serial) != 0 ||
+        num_parse_digits(name + 21, 20, &e->run) != 0 ||
         num_parse_digits(name + 42, 10, &attempt) != 0 || attempt > UINT32_MAX)
         return false;
     e->attempt = (uint32_t)attempt;
@@ -321,8 +323,9 @@ static bool give_up_reserve(struct spool *s)
     path_of(s, RESERVE, path);
     err = file_remove(path);
     s->has_reserve = false;
-    log_warn("the disk of %s is full: the reserve is used, and no work is begun until there is room",
-             s->dir);
+    log_warn(
+        "the disk of %s is full: the reserve is used, and no work is begun until there is room",
+        s->dir);
     return err == 0;
 }
 
@@ -390,7 +393,8 @@ int spool_add(struct spool *spool, const struct msg *msg)
     buf_reset(&spool->work);
     err = spool_record_make(&spool->work, msg);
     if (err == 0)
-        err = append(spool, msg->type == MSG_RESULT || msg->type == MSG_MARK || msg->type == MSG_END);
+        err =
+            append(spool, msg->type == MSG_RESULT || msg->type == MSG_MARK || msg->type == MSG_END);
     if (err == 0) {
         spool->now.size += spool->work.len;
         spool->now.count++;

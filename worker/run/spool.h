@@ -1,12 +1,12 @@
 /* spool.h: the records of finished attempts, on disk until the coordinator has committed them.
  *
- * Owns: the folder, one file an attempt, the reserve of space. Does not own: what goes into a record
- * (slot), what was sent (feed only keeps its marks here).
+ * Owns: the folder, one file an attempt, the reserve of space. Does not own: what goes into a
+ * record (slot), what was sent (feed only keeps its marks here).
  *
- * An attempt is written as a whole: spool_begin(), spool_add() for each record, spool_commit(), which
- * syncs. Only then it counts; a crash before that leaves nothing of it. A record is the frame of its
- * message behind a CRC-32C. A file that is damaged is set aside ("damaged-NAME") with a line in the
- * log; nothing of it is used.
+ * An attempt is written as a whole: spool_begin(), spool_add() for each record, spool_commit(),
+ * which syncs. Only then it counts; a crash before that leaves nothing of it. A record is the frame
+ * of its message behind a CRC-32C. A file that is damaged is set aside ("damaged-NAME") with a line
+ * in the log; nothing of it is used.
  *
  * RESULT, MARK and END always fit: a reserve file of SPOOL_RESERVE bytes is given up for them when
  * the disk is full. spool_has_reserve() is false then, and no work may be begun until
@@ -53,8 +53,8 @@ uint32_t spool_next_seq(const struct spool *spool);
  * MARK and END while there is a reserve); then what was added before is still whole, and another
  * record may follow. -ERR_INVAL: not such a message, or it breaks its schema. */
 int spool_add(struct spool *spool, const struct msg *msg) MUST_CHECK;
-/* After END: syncs; from now on the attempt counts. On failure nothing counts, and the attempt is to
- * be written again from spool_begin(). */
+/* After END: syncs; from now on the attempt counts. On failure nothing counts, and the attempt is
+ * to be written again from spool_begin(). */
 int spool_commit(struct spool *spool) MUST_CHECK;
 
 bool spool_has_reserve(const struct spool *spool);
@@ -70,8 +70,8 @@ struct spool_entry *spool_at(const struct spool *spool, size_t index);
 /* The index of an attempt, or spool_count(). `hint`: where to look first. */
 size_t spool_find(const struct spool *spool, uint64_t run, uint32_t attempt, size_t hint);
 /* Reads record `seq` (below the entry's count); msg_free() it. Records are read fastest in their
- * order. -ERR_CORRUPT: the file was found damaged and set aside, the entry is gone; another negative
- * code: not readable now. */
+ * order. -ERR_CORRUPT: the file was found damaged and set aside, the entry is gone; another
+ * negative code: not readable now. */
 int spool_read(struct spool *spool, size_t index, uint32_t seq, struct msg **out) MUST_CHECK;
 /* The coordinator has it: removes the file. A file that cannot be removed is tried again when the
  * spool is opened the next time. */

@@ -25,9 +25,9 @@ int spool_record_make(struct buf *out, const struct msg *msg) MUST_CHECK;
 
 /* -ERR_CORRUPT, -ERR_IO. */
 int spool_head_read(struct file *file, uint64_t *run, uint32_t *attempt) MUST_CHECK;
-/* Reads the record at *offset into `bytes` (which is emptied first) and moves the offset behind it: the
- * frame's type, body and length of the body, borrowed from `bytes`. -ERR_END: the file ends exactly here; -ERR_CORRUPT: damaged
- * or cut; -ERR_IO, -ERR_NOMEM. */
+/* Reads the record at *offset into `bytes` (which is emptied first) and moves the offset behind it:
+ * the frame's type, body and length of the body, borrowed from `bytes`. -ERR_END: the file ends
+ * exactly here; -ERR_CORRUPT: damaged or cut; -ERR_IO, -ERR_NOMEM. */
 int spool_record_read(struct file *file, uint64_t *offset, struct buf *bytes, uint8_t *type,
                       const uint8_t **body, size_t *n) MUST_CHECK;
 /* Moves the offset behind the record there without reading it. */

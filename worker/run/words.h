@@ -12,8 +12,8 @@ struct output;
 const char *words_copy(char *dst, size_t room, const char *text);
 /* The same for several lines: newlines and tabs stay. */
 const char *words_copy_lines(char *dst, size_t room, const char *text);
-/* Appends the last bytes (at most `most`, from the start of a line where there is one) of a finished
- * output, escaped into one line. Nothing when it is empty or cannot be read. */
+/* Appends the last bytes (at most `most`, from the start of a line where there is one) of a
+ * finished output, escaped into one line. Nothing when it is empty or cannot be read. */
 void words_tail(struct buf *out, struct output *output, size_t most);
 /* The first of `n` needles that stands in a finished output, as far as it is kept; NULL: none. */
 const char *words_find(struct output *output, const char *const *needles, size_t n);

@@ -190,7 +190,8 @@ Test(agent, holds_one_more_while_it_works)
     cr_assert(boss.whole[1]);
     cr_assert_eq(boss_count(&boss, MSG_RESULT), 2u);
     boss.read = 0;
-    cr_assert_eq(boss_next(&boss, MSG_READY)->u.ready.room, 1u, "room again when the first is done");
+    cr_assert_eq(boss_next(&boss, MSG_READY)->u.ready.room, 1u,
+                 "room again when the first is done");
 }
 
 Test(agent, takes_the_same_assignment_once)
@@ -237,7 +238,10 @@ Test(agent, fetches_an_archive)
     memcpy(tar + 136, "00000000000", 11);
     memset(tar + 148, ' ', 8);
     tar[156] = '0';
-    memcpy(tar + 257, "ustar\0" "00", 8);
+    memcpy(tar + 257,
+           "ustar\0"
+           "00",
+           8);
     for (size_t i = 0; i < 512; i++)
         sum += tar[i];
     snprintf((char *)tar + 148, 8, "%06o", sum);

@@ -36,8 +36,8 @@ static void keep(struct boss *boss, const struct msg *msg)
 
     cr_assert_lt(boss->count, (size_t)BOSS_BOX);
     cr_assert_eq(msg_encode(msg, &frame), 0);
-    cr_assert_eq(msg_decode(frame.data[4], frame.data + 5, frame.len - 5, &boss->box[boss->count], NULL),
-                 0);
+    cr_assert_eq(
+        msg_decode(frame.data[4], frame.data + 5, frame.len - 5, &boss->box[boss->count], NULL), 0);
     boss->count++;
     buf_fini(&frame);
 }

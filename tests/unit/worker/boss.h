@@ -28,10 +28,10 @@ struct boss {
     unsigned hellos, closes;
     char close_text[512];
     /* what it does by itself */
-    bool mute;         /* answers nothing, not even HELLO */
-    bool no_acks;      /* takes records, and says nothing of it */
-    int64_t beat_ns;   /* of WELCOME */
-    bool beats;        /* sends beats at that interval */
+    bool mute;              /* answers nothing, not even HELLO */
+    bool no_acks;           /* takes records, and says nothing of it */
+    int64_t beat_ns;        /* of WELCOME */
+    bool beats;             /* sends beats at that interval */
     const uint8_t *archive; /* answer to BLOB_GET; NULL: BLOB_NONE */
     size_t archive_len;
     /* what came, in order, HELLOs included; owned */

@@ -1,6 +1,6 @@
-/* A worker that is killed (SIGKILL) in every phase and started again: what was being made is reported as
- * interrupted, once, nothing of its build is left, and what waited is made. The worker is a process of
- * its own, started by a helper that was forked before there was any loop. */
+/* A worker that is killed (SIGKILL) in every phase and started again: what was being made is
+ * reported as interrupted, once, nothing of its build is left, and what waited is made. The worker
+ * is a process of its own, started by a helper that was forked before there was any loop. */
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/err.h"
@@ -243,7 +243,8 @@ Test(crash, in_every_phase)
     }
 }
 
-/* Killed at any instant of many short runs: each attempt arrives once, whole, and well or interrupted. */
+/* Killed at any instant of many short runs: each attempt arrives once, whole, and well or
+ * interrupted. */
 Test(crash, at_any_instant)
 {
     enum { RUNS = 40 };

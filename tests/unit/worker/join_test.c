@@ -1,5 +1,6 @@
 /* Joining a fleet: which files it makes and leaves alone, what it sends to whom, what it says. The
- * coordinator is a process of its own that issues a certificate to everyone but the host "refuse". */
+ * coordinator is a process of its own that issues a certificate to everyone but the
+ * host "refuse". */
 #include "worker/join.h"
 
 #include "common/buf.h"
@@ -52,12 +53,12 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
         _exit(1);
     file_close(&file);
     if (strcmp(j->name, "refuse") == 0) {
-        conn_close(conn, CLOSE_TOKEN_USED, "the token was used by another host: have a new one made",
-                   false);
+        conn_close(conn, CLOSE_TOKEN_USED,
+                   "the token was used by another host: have a new one made", false);
         return;
     }
-    if (pki_issue(lab.key, lab.cert, j->csr.data, j->csr.len, (enum role)j->role, j->name, TRUST_NOW,
-                  &cert, NULL) != 0 ||
+    if (pki_issue(lab.key, lab.cert, j->csr.data, j->csr.len, (enum role)j->role, j->name,
+                  TRUST_NOW, &cert, NULL) != 0 ||
         pki_cert_to_der(cert, &der) != 0 || pki_cert_to_der(lab.cert, &authority) != 0)
         _exit(1);
     m.u.joined.cert = (struct msg_bytes){.data = der.data, .len = der.len};
@@ -92,7 +93,8 @@ static void serve(int port_fd)
     struct tls *tls = trust_server(&lab, &coordinator, &world);
     char text[64];
 
-    if (conn_listen(loop, tls, "127.0.0.1:0", NULL, on_accept, on_reject, NULL, &listener, NULL) != 0)
+    if (conn_listen(loop, tls, "127.0.0.1:0", NULL, on_accept, on_reject, NULL, &listener, NULL) !=
+        0)
         _exit(1);
     snprintf(text, sizeof text, "127.0.0.1:%u", (unsigned)conn_listener_port(listener));
     if (write(port_fd, text, sizeof text) != sizeof text)
@@ -207,7 +209,8 @@ Test(join, again_keeps_the_key_and_the_configuration)
     cr_assert_eq(join_as("p7", &lab), 0, "%s", diag_first(diag));
     cr_assert_eq(records_read(key, second, sizeof second), n);
     cr_assert_arr_eq(first, second, n);
-    cr_assert_eq(records_read(config, second, sizeof second), 25u, "a configuration was overwritten");
+    cr_assert_eq(records_read(config, second, sizeof second), 25u,
+                 "a configuration was overwritten");
     cr_assert_not_null(strstr(buf_str(&said), address), "what has to be in it is said");
 }
 

@@ -320,7 +320,8 @@ Test(journal, a_later_form_is_refused_and_kept)
 
     journal_close(&journal);
     cr_assert_eq(journal_state_make(&state, 100, &out), 0);
-    /* An item of an unknown kind, with a true checksum: made by hand from the empty state's form. */
+    /* An item of an unknown kind, with a true checksum: made by hand from the empty state's form.
+     */
     uint64_t number;
     struct journal_state got;
     cr_assert_eq(journal_state_read(out.data, out.len, &number, &got), 0);

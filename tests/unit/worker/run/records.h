@@ -24,7 +24,8 @@ void records_write(const char *path, const uint8_t *bytes, size_t n);
 struct msg records_assign(uint64_t run, uint32_t attempt);
 struct msg records_result(uint64_t run, uint32_t attempt, uint32_t seq, enum outcome outcome);
 struct msg records_mark(uint64_t run, uint32_t attempt, uint32_t seq);
-struct msg records_output(uint64_t run, uint32_t attempt, uint32_t seq, const void *bytes, size_t n);
+struct msg records_output(uint64_t run, uint32_t attempt, uint32_t seq, const void *bytes,
+                          size_t n);
 struct msg records_end(uint64_t run, uint32_t attempt, uint32_t seq);
 
 /* Writes RESULT, `outputs` OUTPUTs of n bytes and END as one committed attempt. */

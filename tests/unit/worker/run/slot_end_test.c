@@ -1,5 +1,5 @@
-/* Attempts that end early: cancelled, withdrawn, stopped in every phase, left behind by a worker that
- * died, and written on a full disk. */
+/* Attempts that end early: cancelled, withdrawn, stopped in every phase, left behind by a worker
+ * that died, and written on a full disk. */
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -78,7 +78,8 @@ static void start_in(enum phase phase, struct msg *m, struct file_lock **lock)
     slot_rig_start(&rig, m);
     slot_rig_until(&rig, phase);
     if (phase != PHASE_SETTLE)
-        slot_rig_until_printed(&rig, phase, phase == PHASE_FETCH ? "fingerprint" : vocab_phase((int)phase));
+        slot_rig_until_printed(&rig, phase,
+                               phase == PHASE_FETCH ? "fingerprint" : vocab_phase((int)phase));
 }
 
 static void expect_idle_machine(void)
@@ -263,9 +264,9 @@ static void make_small_disk(void)
     slot_rig_close(&rig);
     cr_assert_eq(unshare(CLONE_NEWNS), 0);
     cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-    cr_assert_eq(mount("none", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", "tmpfs", 0,
-                       "size=8m"),
-                 0);
+    cr_assert_eq(
+        mount("none", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", "tmpfs", 0, "size=8m"),
+        0);
     slot_rig_open(&rig, CONFINE_ALL);
 }
 

@@ -121,7 +121,8 @@ static void build(struct slot_rig *rig, unsigned use)
     rig->loop = loop_new();
     path_in(rig, "lock", rig->lock_path);
     path_in(rig, "journal", path);
-    cr_assert_eq(journal_open(path, clock_wall_ns(), &rig->journal, diag), 0, "%s", diag_first(diag));
+    cr_assert_eq(journal_open(path, clock_wall_ns(), &rig->journal, diag), 0, "%s",
+                 diag_first(diag));
     path_in(rig, "spool", path);
     cr_assert_eq(spool_open(path, &rig->spool, diag), 0, "%s", diag_first(diag));
     cr_assert_eq(confine_new(rig->loop, &confine, &rig->confine, diag), 0, "%s", diag_first(diag));

@@ -71,7 +71,8 @@ void slot_rig_forget(struct slot_records *records);
 /* The mark, or NULL. */
 const struct msg_mark *slot_rig_mark(const struct slot_records *records, enum mark mark);
 /* Appends the output of a phase as it came, without gaps, to dst (NUL-terminated). */
-size_t slot_rig_output(const struct slot_records *records, enum phase phase, char *dst, size_t room);
+size_t slot_rig_output(const struct slot_records *records, enum phase phase, char *dst,
+                       size_t room);
 const char *slot_rig_fact(const struct slot_records *records, const char *key);
 
 #endif

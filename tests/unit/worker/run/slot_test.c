@@ -1,5 +1,5 @@
-/* An attempt from the assignment to its records, with small real commands: what comes out when all goes
- * well, and when something does not. */
+/* An attempt from the assignment to its records, with small real commands: what comes out when all
+ * goes well, and when something does not. */
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/str.h"
@@ -331,7 +331,8 @@ Test(slot, a_mistaken_environment_is_said)
 
 Test(slot, survivors_are_killed_and_marked)
 {
-    struct msg m = assign("setsid sh -c 'sleep 600' </dev/null >/dev/null 2>&1 & sleep 0.2; echo ok");
+    struct msg m =
+        assign("setsid sh -c 'sleep 600' </dev/null >/dev/null 2>&1 & sleep 0.2; echo ok");
 
     cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK);
     cr_assert_not_null(slot_rig_mark(&got, MARK_SURVIVORS));

@@ -1,4 +1,5 @@
-/* What counts in the spool, what a crash and a damaged disk leave of it, and what a full one stops. */
+/* What counts in the spool, what a crash and a damaged disk leave of it, and what a full
+ * one stops. */
 #include "worker/run/spool.h"
 
 #include "common/diag.h"

@@ -54,7 +54,10 @@ Test(words, copies_cleanly)
     cr_assert_str_eq(words_copy(out, sizeof out, "0123456789"), "0123456");
     cr_assert_str_eq(words_copy(out, sizeof out, "a\nb\x7f\x01"), "a?b??");
     cr_assert_str_eq(words_copy_lines(out, sizeof out, "a\nb\t\x01"), "a\nb\t?");
-    cr_assert_str_eq(words_copy(out, sizeof out, "\xff" "a\xc3"), "?a?");
+    cr_assert_str_eq(words_copy(out, sizeof out,
+                                "\xff"
+                                "a\xc3"),
+                     "?a?");
     cr_assert_str_eq(words_copy(out, sizeof out, "012345ü"), "012345", "half a character");
     cr_assert_str_eq(words_copy(out, sizeof out, "01234ü"), "01234ü");
     cr_assert_str_eq(words_copy(out, sizeof out, "0123\xf0\x9f\x98\x80"), "0123");
@@ -112,9 +115,12 @@ Test(words, finds_a_needle_on_any_seam)
 static const char *mark(int64_t processes, int64_t files, int64_t jobs, bool root, bool failed)
 {
     static struct marks marks;
-    struct os_limits limits = {.processes = processes, .files = files, .stack = -1, .core = -1,
-                               .pids = -1, .memory = -1};
-    struct limits_case c = {.limits = &limits, .jobs = jobs, .cpus = 4, .is_root = root,
+    struct os_limits limits = {
+        .processes = processes, .files = files, .stack = -1, .core = -1, .pids = -1, .memory = -1};
+    struct limits_case c = {.limits = &limits,
+                            .jobs = jobs,
+                            .cpus = 4,
+                            .is_root = root,
                             .failed = failed ? output : NULL};
 
     memset(&marks, 0, sizeof marks);
@@ -128,8 +134,9 @@ Test(words, limits_are_held_against_the_job_count)
 {
     cr_assert_str_eq(mark(40, 1024, 4, false, false), "");
     cr_assert_str_eq(mark(40, 1024, 5, false, false), "");
-    cr_assert_eq(strstr(mark(40, 1024, 8, false, false), "process limit 40 of the worker's service"),
-                 mark(40, 1024, 8, false, false));
+    cr_assert_eq(
+        strstr(mark(40, 1024, 8, false, false), "process limit 40 of the worker's service"),
+        mark(40, 1024, 8, false, false));
     cr_assert_str_eq(mark(40, 1024, 8, true, false), "", "root is not bound by it");
     cr_assert_eq(strncmp(mark(OS_NO_LIMIT, 64, 64, false, false), "file limit 64 ", 14), 0);
     cr_assert_str_eq(mark(-1, -1, 4096, false, false), "");
@@ -147,8 +154,9 @@ Test(words, complaints_are_found_in_a_failed_output)
     cr_assert_str_eq(mark(40, 1024, 1, false, true),
                      "process limit 40 of the worker's service: the output says “Cannot fork”");
     print(files, sizeof files - 1);
-    cr_assert_str_eq(mark(OS_NO_LIMIT, 64, 1, false, true),
-                     "file limit 64 of the worker's service: the output says “Too many open files”");
+    cr_assert_str_eq(
+        mark(OS_NO_LIMIT, 64, 1, false, true),
+        "file limit 64 of the worker's service: the output says “Too many open files”");
     print("fine\n", 5);
     cr_assert_str_eq(mark(40, 1024, 1, false, true), "");
 }
