@@ -3,7 +3,9 @@
  *
  * An archive is a file DIR/blobs/ab/cdef…, written under another name, checked, synced and
  * renamed, then a row of the store: it counts from the commit of that row on. Repositories that
- * are not on this machine are mirrored in DIR/mirrors/SHA-256-OF-URL. */
+ * are not on this machine are mirrored in DIR/mirrors/SHA-256-OF-URL. Repositories of every
+ * owner are read, since who may submit a sweep may name them: nothing that their configuration
+ * names is started (proto/source.h). */
 #ifndef MAKESPAN_COORDINATOR_BLOB_BLOB_H
 #define MAKESPAN_COORDINATOR_BLOB_BLOB_H
 

@@ -1,5 +1,4 @@
-/* db.c: the connection to SQLite: prepared statements, errors, the turn's transaction and its
- * savepoints.
+/* db.c: the connection to SQLite: prepared statements and errors.
  *
  * The only file that knows SQLite's functions. Knows no table. */
 #include "coordinator/store/db.h"
@@ -18,7 +17,6 @@
 #include <string.h>
 
 #define STORE_MAGIC 0x53746f72U
-#define SAVEPOINTS_MAX 16
 #define BUSY_MS 250
 #define COLUMNS_MAX 72 /* more than any statement gives */
 
@@ -38,12 +36,7 @@ struct store {
     sqlite3 *db;
     char *path;
     bool read_only;
-    bool begun;     /* in a transaction of the turn */
-    int failed;     /* the turn is lost */
-    int depth;      /* savepoints that are open */
-    int made;       /* of these, how many SQLite knows */
-    int64_t before; /* rows changed in all when the transaction began */
-    uint64_t commits;
+    struct turn turn;
     char error[512];
     struct stmt statements[ST_COUNT];
 };
@@ -120,9 +113,9 @@ static int fail(struct store *store, int rc, const char *what)
 {
     int code = code_of(rc);
     db_fail(store, code, "%s: %s (%s)", store->path, sqlite3_errmsg(store->db), what);
-    bool gone = store->begun && sqlite3_get_autocommit(store->db) != 0;
-    if (store->failed == 0 && store->begun && (gone || loses_turn(code))) {
-        store->failed = code;
+    bool gone = store->turn.begun && !db_in_transaction(store);
+    if (store->turn.failed == 0 && store->turn.begun && (gone || loses_turn(code))) {
+        store->turn.failed = code;
     }
     return code;
 }
@@ -216,126 +209,24 @@ int store_limit_pages(struct store *store, uint32_t pages)
     return db_ask(store, sql, got, sizeof(got));
 }
 
-/* --- the turn --- */
-
-bool store_dirty(const struct store *store)
+struct turn *db_turn(struct store *store)
 {
-    return store->begun;
+    return &store->turn;
 }
 
-int store_failed(const struct store *store)
+const struct turn *db_turn_of(const struct store *store)
 {
-    return store->failed;
+    return &store->turn;
 }
 
-uint64_t store_commits(const struct store *store)
+bool db_in_transaction(const struct store *store)
 {
-    return store->commits;
+    return sqlite3_get_autocommit(store->db) == 0;
 }
 
-static void turn_over(struct store *store)
+int64_t db_total_changes(const struct store *store)
 {
-    store->begun = false;
-    store->failed = 0;
-    store->made = 0;
-}
-
-void store_rollback(struct store *store)
-{
-    assert(store->depth == 0);
-    if (store->begun && sqlite3_get_autocommit(store->db) == 0) {
-        /* Whatever it answers, the transaction is over: what SQLite cannot undo now, it undoes
-         * when it reads the file again. */
-        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    }
-    turn_over(store);
-}
-
-int store_commit(struct store *store, struct diag *diag)
-{
-    assert(store->depth == 0);
-    if (!store->begun) {
-        return 0;
-    }
-    int code = store->failed;
-    if (code == 0) {
-        int rc = sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
-        if (rc == SQLITE_OK) {
-            store->commits += sqlite3_total_changes64(store->db) != store->before;
-            turn_over(store);
-            return 0;
-        }
-        code = fail(store, rc, "commit");
-    }
-    store_rollback(store);
-    return diag_error(diag, code, "%s", store->error);
-}
-
-/* Opens what was only promised: the transaction, and the savepoints within it. */
-static int begin_write(struct store *store)
-{
-    if (store->failed != 0) {
-        return store->failed;
-    }
-    if (store->read_only) {
-        return db_fail(store, -ERR_STATE, "%s: opened to be read", store->path);
-    }
-    if (!store->begun) {
-        int rc = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-        if (rc != SQLITE_OK) {
-            return fail(store, rc, "begin");
-        }
-        store->begun = true;
-        store->before = sqlite3_total_changes64(store->db);
-    }
-    while (store->made < store->depth) {
-        char sql[32];
-        snprintf(sql, sizeof(sql), "SAVEPOINT s%d", store->made + 1);
-        int code = db_exec(store, sql);
-        if (code < 0) {
-            return code;
-        }
-        store->made++;
-    }
-    return 0;
-}
-
-int store_savepoint(struct store *store)
-{
-    if (store->depth == SAVEPOINTS_MAX) {
-        return db_fail(store, -ERR_LIMIT, "more than %d savepoints", SAVEPOINTS_MAX);
-    }
-    return ++store->depth;
-}
-
-int store_release(struct store *store, int handle)
-{
-    assert(handle >= 1 && handle <= store->depth);
-    int code = store->failed;
-    if (code == 0 && store->made >= handle) {
-        char sql[32];
-        snprintf(sql, sizeof(sql), "RELEASE s%d", handle);
-        code = db_exec(store, sql);
-    }
-    store->depth = handle - 1;
-    store->made = store->made < store->depth ? store->made : store->depth;
-    return code;
-}
-
-void store_revert(struct store *store, int handle)
-{
-    assert(handle >= 1 && handle <= store->depth);
-    if (store->failed == 0 && store->made >= handle) {
-        char sql[64];
-        snprintf(sql, sizeof(sql), "ROLLBACK TO s%d; RELEASE s%d", handle, handle);
-        int code = db_exec(store, sql);
-        if (code < 0 && store->failed == 0) {
-            store->failed =
-                code; /* what should be gone may still be there: nothing of the turn may be kept */
-        }
-    }
-    store->depth = handle - 1;
-    store->made = store->made < store->depth ? store->made : store->depth;
+    return sqlite3_total_changes64(store->db);
 }
 
 /* --- statements --- */
@@ -377,7 +268,7 @@ struct stmt *stmt_open(struct store *store, enum statement which)
         q->err = prepare(store, which, &q->handle);
     }
     if (q->err == 0 && sqlite3_stmt_readonly(q->handle) == 0) {
-        q->err = begin_write(store);
+        q->err = turn_begin(store);
     }
     return q;
 }

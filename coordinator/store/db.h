@@ -45,6 +45,25 @@ int db_prepare_all(struct store *store) MUST_CHECK;
 int64_t db_changes(const struct store *store);
 int64_t db_last_id(const struct store *store);
 
+/* --- the turn, turn.c --- */
+
+/* The transaction that the writes of a loop turn share. */
+struct turn {
+    bool begun;       /* SQLite is in it */
+    int failed;       /* 0, or the code of what lost it */
+    int depth;        /* savepoints that are open */
+    int made;         /* of these, how many SQLite knows */
+    int64_t before;   /* rows changed in all when it began */
+    uint64_t commits; /* so far, of those that wrote something */
+};
+struct turn *db_turn(struct store *store);
+const struct turn *db_turn_of(const struct store *store);
+/* Opens what was only promised: the transaction, and the savepoints within it. */
+int turn_begin(struct store *store) MUST_CHECK;
+/* What SQLite says: whether a transaction is open, and how many rows were changed in all. */
+bool db_in_transaction(const struct store *store);
+int64_t db_total_changes(const struct store *store);
+
 /* --- statements --- */
 
 /* Never NULL. A statement that writes begins the turn's transaction. It may be opened again

@@ -82,7 +82,7 @@ static int set_up(struct store *store, struct diag *diag)
         rc = db_exec(
             store,
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
-            "PRAGMA cache_size = -8192; PRAGMA trusted_schema = OFF");
+            "PRAGMA cache_size = -2048; PRAGMA trusted_schema = OFF");
     }
     if (rc == 0 && !db_read_only(store)) {
         char limit[32];
