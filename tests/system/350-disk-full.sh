@@ -1,0 +1,84 @@
+#!/bin/sh
+# The disk is full at the worker, and at the coordinator: it is said, nothing that was acknowledged is
+# lost, and when there is room again everything goes on by itself. Each has a small file system of its
+# own, mounted by this test within its own namespace.
+# shellcheck source=tests/system/lib.sh
+. "$SRCDIR/tests/system/lib.sh"
+
+[ -n "${MAKESPAN_TEST_NS-}" ] || skip "small file systems: this test needs root and a mount namespace"
+
+mkdir -p f/state f-h1
+mount -t tmpfs -o size=24m,mode=700 small f/state || die "no small file system"
+mount -t tmpfs -o size=24m,mode=755 small f-h1 || die "no small file system"
+fleet f || die "no fleet"
+
+fill()
+{
+    dd if=/dev/zero of="$1/ballast" bs=64k >/dev/null 2>&1
+    dd if=/dev/zero of="$1/ballast2" bs=1k >/dev/null 2>&1
+    [ "$(df -k --output=avail "$1" | tail -n 1)" -lt 16 ]
+}
+empty()
+{
+    rm -f "$1/ballast" "$1/ballast2"
+}
+made()
+{
+    [ "$(csv f "$1" outcome 2>/dev/null | grep -c ok)" -ge "$2" ]
+}
+# attempts SWEEP COUNT: that many count, each run once, none is there twice.
+attempts()
+{
+    csv f "$1" run attempt counted >attempts.tsv
+    [ "$(awk -F '\t' '$3 == 1' attempts.tsv | wc -l)" -eq "$2" ] &&
+        [ "$(cut -f 1,2 attempts.tsv | sort | uniq -d | wc -l)" -eq 0 ]
+}
+# A log on the full disk could not say it.
+says_log()
+{
+    cat f/*.log f-h1.log 2>/dev/null | grep -q -i -e "$1"
+}
+
+cat >s.yaml <<'END'
+sweep: s
+workload:
+  run: echo $JFLAG; sleep 0.1
+hosts: [h1]
+jobs: [1, 2]
+repeat: {warmup: 0, until: 20}
+retry: {interrupted: 10, invalid: 10}
+END
+
+# The worker. Its log lies elsewhere.
+worker_stop f-h1
+start f-h1.log makespan-worker -c "$TMPDIR/f-h1/worker.yaml"
+echo "$pid" >h1.pid
+claim "the worker is up" wait_for 20 is_up f h1
+start s.out ms f sweep run --wait s.yaml
+sweep=$pid
+claim "attempts come in" wait_for 30 made s 4
+claim "the worker's disk is filled" fill f-h1
+claim "it says so" wait_for 30 grep -q -i "disk\|space\|full" f-h1.log
+claim "it lives" alive "$(cat h1.pid)"
+before=$(csv f s outcome | wc -l)
+empty f-h1
+more()
+{
+    [ "$(csv f s outcome | wc -l)" -gt "$((before + 1))" ]
+}
+claim "with room again it goes on by itself" wait_for 90 more
+
+# The coordinator.
+claim "the coordinator's disk is filled" fill f/state
+claim "it says so" wait_for 30 says_log "disk\|space\|full"
+claim "it lives" alive "$(cat f/pid)"
+sed 's/^sweep: s/sweep: refused/' s.yaml >refused.yaml
+claim "a new sweep is refused, and why" says "no space left" exits 3 ms f sweep run refused.yaml
+empty f/state
+claim "with room again the sweep ends by itself" wait_for 120 sweep_ended f s/1
+wait "$sweep"
+claim "as if nothing had been" sweep_is f s/1 "done"
+claim "every run counts one attempt, none is there twice" attempts s 40
+claim "a new sweep is taken again" ms f sweep run --wait refused.yaml
+claim "and has its runs" attempts refused 40
+finish
