@@ -52,8 +52,8 @@ fault ack-early coordinator/coord.c \
 fault spool-no-sync worker/run/spool.c \
     '/^int spool_commit/,/^}/s/err = file_sync(spool->file);/err = 0;/' \
     'an attempt counts as spooled before it is on the disk'
-fault journal-no-sync worker/run/journal_file.c \
-    's/file_sync(\([^)]*\))/0/' \
+fault journal-no-sync worker/run/journal.c \
+    's/err = file_sync(j->files\[at\]);/err = 0;/' \
     'the journal is not synced'
 fault store-no-sync coordinator/store/open.c \
     's/synchronous = FULL/synchronous = OFF/' \
@@ -71,7 +71,7 @@ fault no-sweep worker/agent.c \
     's/return confine_sweep(agent->confine, on_swept, agent, diag);/struct confine_left none = {.names = ""}; on_swept(\&none, agent); return 0;/' \
     'what an earlier start left is not killed'
 fault freed-early worker/run/feed.c \
-    's/if (e->acked >= e->count)/if (e->acked + 1 >= e->count)/' \
+    's/^    if (!a->whole)$/    if (a->seq + 1 < e->count)/' \
     'a spooled attempt is freed one record too early'
 fault interrupted-lost worker/agent_queue.c \
     's/err = slot_report_interrupted(.*/err = 0;/' \

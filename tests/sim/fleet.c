@@ -79,6 +79,12 @@ static void note_run(struct fleet *fleet, unsigned worker, const struct proc_spe
     }
     r->run = running->assign->run;
     r->attempt = running->assign->attempt;
+    for (size_t i = 0; i + 1 < fleet->run_count; i++) {
+        if (fleet->runs[i].run == r->run && fleet->runs[i].attempt == r->attempt) {
+            fleet_fail(fleet, "attempt %" PRIu32 " of run %" PRIu64 " is made twice", r->attempt,
+                       r->run);
+        }
+    }
     str_copy(r->variant, sizeof(r->variant), env_of(spec, "VARIANT"));
     str_copy(r->jobs, sizeof(r->jobs), env_of(spec, "JOBS"));
     str_copy(r->boot_id, sizeof(r->boot_id), machine_boot_id(fleet->world, m->node->machine));
@@ -132,6 +138,9 @@ static bool start_coordinator(struct fleet *fleet, struct loop *loop, struct dia
         free(fleet->coord_conf.dir);
         fleet->coord_conf.listen = mem_xstrdup(":7443");
         fleet->coord_conf.dir = mem_xstrdup(FLEET_COORD_DIR);
+        if (fleet->conf.lost_after_ns > 0) {
+            fleet->coord_conf.lost_after_ns = fleet->conf.lost_after_ns;
+        }
         rc = coord_new(loop, &fleet->coord_conf, "sim", &fleet->coord, diag);
     }
     if (rc != 0) {
@@ -244,6 +253,7 @@ struct fleet *fleet_new(const struct fleet_conf *conf)
     }
     f->op_node = world_add(f->world, "op", conf->workers + 1);
     f->check = fleet_check_new(f);
+    f->op.retries = conf->retries;
     fleet_found(f);
     return f;
 }
@@ -330,6 +340,11 @@ struct agent *fleet_agent(struct fleet *fleet, unsigned index)
 bool fleet_is_accepted(const struct fleet *fleet)
 {
     return fleet->op.accepted;
+}
+
+bool fleet_is_content(const struct fleet *fleet)
+{
+    return fleet->op.accepted && fleet->op.retries == 0;
 }
 
 size_t fleet_run_count(const struct fleet *fleet)

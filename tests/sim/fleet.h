@@ -44,6 +44,9 @@ struct fleet_conf {
     const char *sweep; /* the text of the sweep file; its one source is the archive "src.tar" */
     unsigned fail_percent;   /* timed commands that exit with 2 */
     int64_t build_low_ns, build_high_ns; /* how long timed commands take */
+    int64_t lost_after_ns; /* of the coordinator; 0: its default */
+    unsigned retries;      /* `sweep retry` by the operator, after it was accepted */
+    int64_t retry_pause_ns;
     const struct fleet_ops *ops;
     void *arg;
 };
@@ -67,6 +70,8 @@ struct agent *fleet_agent(struct fleet *fleet, unsigned index);
 void fleet_restart(struct fleet *fleet, struct node *node, int64_t delay_ns);
 /* Whether the operator has been told that the sweep is accepted. */
 bool fleet_is_accepted(const struct fleet *fleet);
+/* Whether it wants nothing more. */
+bool fleet_is_content(const struct fleet *fleet);
 size_t fleet_run_count(const struct fleet *fleet);
 const struct fleet_run *fleet_run_at(const struct fleet *fleet, size_t index);
 /* NULL: no timed command was started there at that time. */

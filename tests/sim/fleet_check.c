@@ -16,6 +16,7 @@
 #include "tests/sim/sim.h"
 #include "worker/agent.h"
 #include "worker/agent_int.h"
+#include "worker/run/journal.h"
 #include "worker/run/spool.h"
 
 #include <inttypes.h>
@@ -34,6 +35,8 @@ struct promise {
     unsigned worker;
     bool spooled;   /* it lay whole in the worker's spool */
     bool delivered; /* the worker was told that all of it is committed */
+    bool taken;     /* the worker has said that it holds the assignment */
+    bool released;  /* and that was taken back */
     uint32_t acked; /* so many records are */
 };
 
@@ -65,18 +68,26 @@ void fleet_check_free(struct fleet_check **check)
     *check = NULL;
 }
 
+static struct promise *known(struct fleet_check *c, uint64_t run, uint32_t attempt)
+{
+    for (size_t i = c->count; i > 0; i--) {
+        if (c->list[i - 1].run == run && c->list[i - 1].attempt == attempt) {
+            return &c->list[i - 1];
+        }
+    }
+    return NULL;
+}
+
 static struct promise *promise_of(struct fleet_check *c, uint64_t run, uint32_t attempt,
                                   unsigned worker)
 {
-    for (size_t i = c->count; i > 0; i--) {
-        struct promise *p = &c->list[i - 1];
-        if (p->run == run && p->attempt == attempt) {
-            if (p->worker != worker) {
-                fleet_fail(c->fleet, "run %" PRIu64 " attempt %" PRIu32 " at w%u and at w%u", run,
-                           attempt, p->worker + 1, worker + 1);
-            }
-            return p;
+    struct promise *there = known(c, run, attempt);
+    if (there != NULL) {
+        if (there->worker != worker) {
+            fleet_fail(c->fleet, "run %" PRIu64 " attempt %" PRIu32 " at w%u and at w%u", run,
+                       attempt, there->worker + 1, worker + 1);
         }
+        return there;
     }
     if (c->count == c->room) {
         c->room = c->room > 0 ? c->room * 2 : 128;
@@ -132,20 +143,72 @@ static void hear(struct fleet_check *c, unsigned worker, const struct rec_acked 
     sim_enter(before);
 }
 
-void fleet_check_heard(struct fleet_check *check, struct node *node, const struct msg *msg)
+static void release(struct fleet_check *c, uint64_t run, uint32_t attempt)
 {
-    unsigned worker = fleet_index(check->fleet, node);
-    if (worker == fleet_workers(check->fleet)) {
-        return;
-    }
-    if (msg->type == MSG_ACK) {
-        hear(check, worker, msg->u.ack.acked, msg->u.ack.acked_count);
-    } else if (msg->type == MSG_WELCOME) {
-        hear(check, worker, msg->u.welcome.acked, msg->u.welcome.acked_count);
+    struct promise *p = known(c, run, attempt);
+    if (p != NULL) {
+        p->released = true;
     }
 }
 
-/* What lies in a spool once stays there until it is delivered. */
+static void worker_hears(struct fleet_check *c, unsigned worker, const struct msg *msg)
+{
+    switch (msg->type) {
+    case MSG_ASSIGN:
+        promise_of(c, msg->u.assign.run, msg->u.assign.attempt, worker);
+        break;
+    case MSG_ACK:
+        hear(c, worker, msg->u.ack.acked, msg->u.ack.acked_count);
+        break;
+    case MSG_WELCOME:
+        hear(c, worker, msg->u.welcome.acked, msg->u.welcome.acked_count);
+        break;
+    case MSG_WITHDRAW:
+        release(c, msg->u.withdraw.run, msg->u.withdraw.attempt);
+        break;
+    case MSG_CANCEL:
+        release(c, msg->u.cancel.run, msg->u.cancel.attempt);
+        break;
+    default:
+        break;
+    }
+}
+
+void fleet_check_heard(struct fleet_check *check, struct node *node, const struct msg *msg)
+{
+    unsigned worker = fleet_index(check->fleet, node);
+    if (worker < fleet_workers(check->fleet)) {
+        worker_hears(check, worker, msg);
+    } else if (msg->type == MSG_TAKEN) {
+        struct promise *p = known(check, msg->u.taken.run, msg->u.taken.attempt);
+        if (p == NULL) {
+            fleet_fail(check->fleet, "run %" PRIu64 " is taken by nobody", msg->u.taken.run);
+        } else {
+            p->taken = true;
+        }
+    } else if (msg->type == MSG_REFUSED) {
+        release(check, msg->u.refused.run, msg->u.refused.attempt);
+    }
+}
+
+static bool is_held(const struct agent *agent, const struct promise *p)
+{
+    const struct journal_running *running = journal_running(agent->journal);
+    if (running != NULL && running->assign->run == p->run &&
+        running->assign->attempt == p->attempt) {
+        return true;
+    }
+    for (size_t i = 0; i < journal_queued(agent->journal); i++) {
+        const struct msg_assign *a = journal_at(agent->journal, i);
+        if (a->run == p->run && a->attempt == p->attempt) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was taken is held until it is spooled or taken back; what lies in a spool once stays there
+ * until it is delivered. */
 static void check_spools(struct fleet_check *c)
 {
     for (unsigned i = 0; i < fleet_workers(c->fleet); i++) {
@@ -159,12 +222,19 @@ static void check_spools(struct fleet_check *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct promise *p = &c->list[i];
         struct agent *agent = fleet_agent(c->fleet, p->worker);
-        if (p->spooled && !p->delivered && agent != NULL &&
-            spool_find(agent->spool, p->run, p->attempt, 0) == spool_count(agent->spool)) {
+        if (agent == NULL || p->delivered || !(p->spooled || p->taken) ||
+            spool_find(agent->spool, p->run, p->attempt, 0) < spool_count(agent->spool)) {
+            continue;
+        }
+        if (p->spooled) {
             fleet_fail(c->fleet,
                        "run %" PRIu64 " attempt %" PRIu32
                        " was in the spool of w%u, was not delivered, and is gone",
                        p->run, p->attempt, p->worker + 1);
+        } else if (!p->released && !is_held(agent, p)) {
+            fleet_fail(c->fleet,
+                       "w%u has taken attempt %" PRIu32 " of run %" PRIu64 ", and does not have it",
+                       p->worker + 1, p->attempt, p->run);
         }
     }
 }

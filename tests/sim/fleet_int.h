@@ -25,7 +25,7 @@ struct member {
     struct agent *agent;
 };
 
-/* The operator: connects again and again until its sweep is accepted. */
+/* The operator: connects again and again until its sweep is accepted, and for each retry. */
 struct fleet_op {
     const struct pki_key *key;
     const struct pki_cert *cert, *authority;
@@ -35,6 +35,7 @@ struct fleet_op {
     struct conn *conn;
     uint32_t call;
     bool accepted;
+    unsigned retries; /* to come */
 };
 
 struct fleet {

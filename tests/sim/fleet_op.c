@@ -1,6 +1,6 @@
 /* fleet_op.c: the operator of a simulated fleet, over the wire: puts the archive and submits the
- * sweep, again with the same key after each lost connection, until it is told that it is
- * accepted. */
+ * sweep, again with the same key after each lost connection, until it is told that it is accepted;
+ * now and then asks for what has no result to be made again. */
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/loop.h"
@@ -80,14 +80,37 @@ static void submit(struct fleet *f)
     send(f, &m);
 }
 
+static void retry(struct fleet *f)
+{
+    struct msg m = {.type = MSG_SWEEP_SET};
+    m.u.sweep_set.call = ++f->op.call;
+    m.u.sweep_set.sweep = "sim";
+    m.u.sweep_set.action = "retry";
+    send(f, &m);
+}
+
+/* Whatever the answer is: there may be nothing to be made again. */
+static void retried(struct fleet *f)
+{
+    f->op.retries--;
+    if (f->op.retries > 0) {
+        loop_timer_set(f->op.again, f->conf.retry_pause_ns);
+    }
+}
+
 static void on_reply(struct fleet *f, const struct msg_reply *r)
 {
     if (r->call != f->op.call || !r->last) {
         return;
     }
+    if (f->op.accepted) {
+        retried(f);
+        return;
+    }
     bool early = r->talk != NULL && strstr(r->talk, "has never connected") != NULL;
     if (r->exit == 0) {
         f->op.accepted = true;
+        loop_timer_set(f->op.again, f->op.retries > 0 ? f->conf.retry_pause_ns : CLOCK_SEC);
     } else if (early) {
         loop_timer_set(f->op.again, CLOCK_SEC); /* of a worker nothing is known yet */
     } else {
@@ -102,6 +125,8 @@ static void on_message(struct fleet *f, const struct msg *m)
     case MSG_WELCOME:
         if (!f->op.accepted) {
             ask_to_put(f);
+        } else {
+            retry(f);
         }
         break;
     case MSG_BLOB_NEXT:
@@ -134,7 +159,7 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
         break;
     case CONN_CLOSED:
         f->op.conn = NULL;
-        if (!f->op.accepted) {
+        if (!fleet_is_content(f) && !loop_timer_pending(f->op.again)) {
             loop_timer_set(f->op.again, CLOCK_SEC);
         }
         break;
@@ -150,7 +175,7 @@ static void dial(void *arg)
         conn_close(f->op.conn, f->op.accepted ? CLOSE_DONE : CLOSE_SILENT, NULL, true);
         f->op.conn = NULL;
     }
-    if (f->op.accepted) {
+    if (fleet_is_content(f)) {
         return;
     }
     int rc = conn_dial(f->op.loop, f->op.tls, "coord:7443", NULL, on_event, f, &f->op.conn, NULL);

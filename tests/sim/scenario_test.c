@@ -3,8 +3,8 @@
  * worker that dies while it times, a coordinator that dies between its commit and the ACK, crashes
  * at any other effect. Everything restarts, and the sweep ends.
  *
- * MAKESPAN_SEED=n replays one seed and prints its trace; MAKESPAN_SEEDS=n plays the first n,
- * and with MAKESPAN_STOP=1 ends at the first failure. That faults are found: tests/sim/faults.sh. */
+ * MAKESPAN_SEED=n replays one seed and prints its trace; MAKESPAN_SEEDS=n plays the first n, and
+ * with MAKESPAN_STOP=1 ends at the first failure. That faults are found: tests/sim/faults.sh. */
 #include "common/attr.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -50,7 +50,7 @@ struct plan {
     unsigned any_crash_in; /* effects until whoever has one crashes just before it */
     enum sim_crash any_crash;
     unsigned any_left; /* crashes of that kind to come */
-    bool isolate;      /* now and then a worker is not reached for minutes */
+    unsigned isolate;  /* percent of timed commands in which a worker is not reached for minutes */
     unsigned happened; /* faults so far */
 };
 
@@ -92,7 +92,7 @@ static void plan_faults(struct play *p)
     plan->any_left = draw(p, 0, 6);
     plan->any_crash_in = draw(p, 1, 3000);
     plan->any_crash = draw_crash(p);
-    plan->isolate = world_chance(fleet_world(p->fleet), 30);
+    plan->isolate = world_chance(fleet_world(p->fleet), 50) ? draw(p, 1, 10) : 0;
 }
 
 /* --- faults --- */
@@ -146,7 +146,7 @@ static void on_measuring(struct fleet *fleet, unsigned worker, void *arg)
         world_after(w, world_between(w, 0, 2 * CLOCK_SEC), crash, target_of(p, node));
         plan->happened++;
     }
-    if (plan->isolate && world_chance(w, 3)) {
+    if (world_chance(w, plan->isolate)) {
         node_isolate(node, true);
         world_after(w, world_between(w, CLOCK_SEC, 10 * CLOCK_MIN), reach_again,
                     target_of(p, node));
@@ -196,6 +196,9 @@ struct told {
 
 static bool all_idle(struct fleet *fleet)
 {
+    if (!fleet_is_content(fleet)) {
+        return false;
+    }
     for (unsigned i = 0; i < fleet_workers(fleet); i++) {
         struct agent *agent = fleet_agent(fleet, i);
         if (agent == NULL || agent_spooled(agent) > 0 || agent_phase(agent) != PHASE_IDLE) {
@@ -203,6 +206,20 @@ static bool all_idle(struct fleet *fleet)
         }
     }
     return true;
+}
+
+/* In every second seed hosts are lost soon and the operator asks for their runs again; in every
+ * third some builds take longer than the coordinator waits for an assignment to be taken. */
+static void vary(struct fleet_conf *conf)
+{
+    if (conf->seed % 4 >= 2) {
+        conf->lost_after_ns = 3 * CLOCK_MIN;
+        conf->retries = 3;
+        conf->retry_pause_ns = 4 * CLOCK_MIN;
+    }
+    if (conf->seed % 3 == 0) {
+        conf->build_high_ns = 150 * CLOCK_SEC;
+    }
 }
 
 static void play(uint64_t seed, bool show, struct told *out)
@@ -216,6 +233,7 @@ static void play(uint64_t seed, bool show, struct told *out)
                               .build_high_ns = 20 * CLOCK_SEC,
                               .ops = &OPS,
                               .arg = &p};
+    vary(&conf);
     struct fleet *fleet = p.fleet = fleet_new(&conf);
     struct world *w = fleet_world(fleet);
     world_show_trace(w, show);
