@@ -71,8 +71,8 @@ static void on_welcome(struct call *c, const struct msg_welcome *w)
 
 static void on_reply(struct call *c, const struct msg_reply *r)
 {
-    if (c->waiting == 0 || r->call != c->waiting)
-        return; /* of a request that was given up */
+    if (c->waiting == 0 || r->call != c->waiting || c->finished)
+        return; /* of a request that was given up, stopped or interrupted */
     c->answer->exit = (int)(r->exit > 255 ? CTL_INFRASTRUCTURE : r->exit);
     c->answer->code = (int)(r->code > 1000 ? 1000 : r->code);
     if (r->talk != NULL) {
@@ -112,7 +112,8 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
 
     (void)conn;
     CAST_OBJ(c, arg, CALL_MAGIC);
-    c->heard_ns = clock_mono_ns();
+    if (event->kind == CONN_OPEN || event->kind == CONN_MESSAGE) /* not what went out by itself */
+        c->heard_ns = clock_mono_ns();
     switch (event->kind) {
     case CONN_OPEN:
         say_hello(c);
