@@ -127,7 +127,8 @@ int progress_exit(const json_t *status)
     for (size_t i = 0; i < json_array_size(hosts); i++) {
         const json_t *h = json_array_get(hosts, i);
 
-        if (json_int(h, "no_data", 0) > 0)
+        /* The host was lost, or refuses what was planned. */
+        if (json_int(h, "no_data", 0) > 0 || json_int(h, "skipped_runs", 0) > 0)
             exit = ctl_exit_join(exit, CTL_INFRASTRUCTURE);
     }
     for (size_t i = 0; i < json_array_size(cells); i++) {
