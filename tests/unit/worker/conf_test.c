@@ -86,6 +86,7 @@ Test(worker_conf, says_all_mistakes)
     cr_assert_lt(load("allow: {host_dir: [/a/../b]}\n"), 0);
     cr_assert_lt(load("allow: {host_dir: [usr/src]}\n"), 0);
     cr_assert_lt(load("path: ''\n"), 0);
+    worker_conf_free(&conf);
     cr_assert_eq(worker_conf_load("/nonexistent/worker.yaml", &conf, diag), -ERR_NOTFOUND);
 }
 
