@@ -377,7 +377,9 @@ int plan_refused(struct plan *plan, struct plan_now now, int64_t id, int64_t run
     }
     struct model_run row;
     rc = plan_run_get(plan, run, &row);
-    if (rc < 0 || !wanted || model_run_is_end((int)row.state) || row.state == RUN_QUEUED) {
+    bool waits = rc == 0 && wanted && row.attempts == attempt && row.state != RUN_QUEUED &&
+                 !model_run_is_end((int)row.state);
+    if (!waits) {
         return rc == -ERR_NOTFOUND ? 0 : rc;
     }
     char reason[512];

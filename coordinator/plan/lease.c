@@ -157,11 +157,12 @@ static int not_taken(struct plan *plan, struct plan_now now, struct plan_host *h
     snprintf(reason, sizeof(reason), "the worker did not take it within %s", age);
     plan_add_message(plan, MESSAGE_WITHDRAW, host->id, flight->run, flight->attempt, NULL);
     bool wanted = flight->wanted;
+    uint32_t attempt = flight->attempt;
     struct model_run run;
     int rc = plan_run_get(plan, flight->run, &run);
     plan_remove_flight(host, flight);
     plan_lease_arm_head(host, now);
-    if (rc == 0 && wanted) {
+    if (rc == 0 && wanted && run.state == RUN_SENT && run.attempts == attempt) {
         rc = plan_run_again(plan, now, &run, reason);
     }
     return rc == -ERR_NOTFOUND ? 0 : rc;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define INGEST_MAGIC 0x696e6773u
-enum { FOREIGN_MAX = 64, FACTS_MAX = 1024 };
+enum { FOREIGN_MAX = 64 };
 
 /* An attempt that cannot be filed, and of which an event was written. */
 struct foreign {
@@ -171,34 +171,17 @@ struct result_record {
     size_t fact_count;
 };
 
-/* Of facts with one key the last holds. */
-static size_t distinct_facts(const struct model_fact *facts, size_t n, struct model_fact *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
-        while (k < count && strcmp(out[k].key, facts[i].key) != 0) {
-            k++;
-        }
-        out[k] = facts[i];
-        count = k == count ? count + 1 : count;
-    }
-    return count;
-}
-
 static int put_result(struct arrival *a, void *record, bool *stored)
 {
     const struct result_record *r = record;
     struct model_attempt row = *r->attempt;
-    struct model_fact facts[FACTS_MAX];
-    size_t n = r->fact_count < FACTS_MAX ? r->fact_count : FACTS_MAX;
-    n = distinct_facts(r->facts, n, facts);
     settle_clean(&row);
     row.outcome = row.reported;
     row.warmup = row.warmup || a->run.warmup;
     row.late = row.out_of_order = false;
     row.stored_wall_ns = a->wall_ns;
-    return store_attempt_put_result(a->ingest->store, a->seq, &row, facts, n, stored);
+    return store_attempt_put_result(a->ingest->store, a->seq, &row, r->facts, r->fact_count,
+                                    stored);
 }
 
 static int put_mark(struct arrival *a, void *record, bool *stored)

@@ -110,6 +110,52 @@ Test(attempt, one_that_is_made_after_a_later_place_is_out_of_order)
     rig_free(&rig);
 }
 
+Test(attempt, what_is_out_of_order_stays_so_over_a_restart)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    w->room = 1;
+    rig_down(rig, w);
+    rig_up(rig, w);
+    rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n");
+    int64_t first = make(rig, w, OUTCOME_INVALID, PHASE_CHECK);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    int64_t second = rig_head(w)->order.run;
+    rig_crash(rig);
+    rig_up(rig, w);
+    cr_assert_eq(make(rig, w, OUTCOME_OK, PHASE_CHECK), second);
+    cr_assert_eq(make(rig, w, OUTCOME_OK, PHASE_CHECK), first);
+    cr_assert(!attempt(rig, second, 1).out_of_order);
+    cr_assert(attempt(rig, first, 2).out_of_order);
+    rig_free(&rig);
+}
+
+Test(attempt, an_older_one_that_is_unclean_uses_up_nothing)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n");
+    rig_settle(rig);
+    struct rig_held lost = w->held[0];
+    rig_down(rig, w);
+    w->held_count = 0;
+    rig_up(rig, w);
+    rig_settle(rig);
+    cr_assert_eq(rig_head(w)->order.attempt, 2);
+    lost.state = PLAN_HELD_SPOOLED;
+    lost.outcome = OUTCOME_INVALID;
+    lost.phase = PHASE_CHECK;
+    w->held[w->held_count++] = lost;
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    struct model_run run = rig_run(rig, lost.order.run);
+    cr_assert_eq(run.state, RUN_RUNNING);
+    cr_assert_eq(run.tries_invalid, 0);
+    cr_assert(attempt(rig, run.id, 1).late);
+    rig_free(&rig);
+}
+
 Test(attempt, a_warm_up_ends_its_run_whatever_came_out)
 {
     static const enum outcome outcomes[] = {OUTCOME_OK, OUTCOME_FAILED, OUTCOME_INVALID,

@@ -115,6 +115,51 @@ Test(fleet, nothing_leaves_before_the_commit)
     rig_free(&rig);
 }
 
+/* A lost turn in which nothing of this link was: the link stays. */
+static void lose_turn(struct rig *rig)
+{
+    plan_turn(rig->plan, rig->now);
+    store_rollback(rig->store);
+    ingest_rolled_back(rig->ingest);
+    cr_assert_eq(plan_rolled_back(rig->plan, rig->now, -ERR_FULL), 0);
+}
+
+Test(fleet, a_lost_turn_is_made_again_over_the_same_link)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    w->room = 1;
+    rig_down(rig, w);
+    rig_up(rig, w);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 0);
+    plan_ready(rig->plan, rig->now, w->id, 2);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_RESUME, NULL, "op", NULL, NULL), 0);
+    size_t before = rig->assigned;
+    lose_turn(rig);
+    cr_assert_eq(rig->assigned, before, "nothing left");
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_PAUSED);
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_RESUME, NULL, "op", NULL, NULL), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2, "there is room for both again");
+    /* A withdrawal that was lost with its turn is sent with the next. */
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL), 0);
+    lose_turn(rig);
+    cr_assert_eq(w->wire_count, 0);
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL), 0);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 0);
+    rig_free(&rig);
+}
+
 Test(fleet, what_is_not_taken_in_time_is_sent_again)
 {
     struct rig *rig;
@@ -316,6 +361,18 @@ Test(fleet, what_was_never_handed_out_is_turned_away)
     struct rig_worker *other = rig_host(rig, "beta", "", 4000, 0);
     rig_sweep(rig, SMALL "hosts: [alpha]\n");
     int64_t run = held_run(rig, w);
+    struct plan_held ahead = {run, 5, PLAN_HELD_RUNNING, PHASE_MEASURE};
+    struct plan_hello own = {.boot_id = w->boot, .version = "1", .held = &ahead, .held_count = 1};
+    w->wire_count = 0;
+    cr_assert_eq(plan_host_up(rig->plan, rig->now, w->id, &own, NULL), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(w->wire_count, 1);
+    cr_assert_eq(w->wire[0].kind, RIG_CANCEL);
+    cr_assert(strstr(buf_str(&rig->events), "refused: holds attempt 5") != NULL);
+    rig_down(rig, w);
+    rig_up(rig, w);
+    rig_settle(rig);
+    run = rig_head(w)->order.run;
     struct plan_held held[] = {{run, 1, PLAN_HELD_RUNNING, PHASE_MEASURE},
                                {999, 1, PLAN_HELD_QUEUED, PHASE_IDLE},
                                {998, 1, PLAN_HELD_SPOOLED, PHASE_IDLE}};
@@ -364,6 +421,7 @@ Test(fleet, overdue_is_said_once_with_its_age)
     cr_assert_eq(rig->next, rig->now.mono_ns + 21 * CLOCK_MIN);
     /* But it does not stay for ever. */
     rig_pass(rig, 21 * CLOCK_MIN);
+    cr_assert(strstr(buf_str(&rig->events), "overdue: past its expected end, in run") != NULL);
     rig_pass(rig, rig->conf.lost_after_ns);
     cr_assert_eq(rig_run(rig, run).state, RUN_NODATA);
     cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
@@ -408,6 +466,58 @@ Test(fleet, a_host_that_stays_away_is_lost_and_the_sweep_ends_without_it)
     cr_assert_eq(rig_run(rig, run).counted, 1);
     cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
     cr_assert_eq(w->held_count, 0);
+    rig_free(&rig);
+}
+
+Test(fleet, a_younger_sweep_waits_for_a_lost_host_in_its_own_time)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t old = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_settle(rig);
+    rig_down(rig, w);
+    rig_pass(rig, 23 * CLOCK_HOUR);
+    int64_t young = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_pass(rig, CLOCK_HOUR);
+    cr_assert_eq(rig_state(rig, old), SWEEP_DONE);
+    cr_assert_eq(rig_state(rig, young), SWEEP_ACTIVE);
+    cr_assert_eq(rig->next, rig->now.mono_ns + 23 * CLOCK_HOUR);
+    rig_pass(rig, 23 * CLOCK_HOUR);
+    cr_assert_eq(rig_state(rig, young), SWEEP_DONE);
+    /* Nothing of it was drawn; on request it is. */
+    cr_assert_eq(rig_count(rig, young, RUN_NODATA, false), 0);
+    cr_assert_eq(
+        plan_sweep_set(rig->plan, rig->now, "small/2", PLAN_SWEEP_RETRY, NULL, "op", NULL, NULL),
+        0);
+    w->held_count = 0;
+    rig_up(rig, w);
+    while (rig_state(rig, young) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_assert_eq(rig_count(rig, young, RUN_DONE, false), 8);
+    rig_free(&rig);
+}
+
+Test(fleet, a_lost_host_that_still_runs_may_finish)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    for (int i = 0; i < 4; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    rig_down(rig, w);
+    rig_pass(rig, rig->conf.lost_after_ns);
+    cr_assert_eq(rig_run(rig, run).state, RUN_NODATA);
+    rig_up(rig, w);
+    rig_settle(rig);
+    cr_assert_eq(rig_head(w)->state, PLAN_HELD_RUNNING, "it is not cancelled");
+    rig_end(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_feed(rig, w, SIZE_MAX);
+    rig_settle(rig);
+    cr_assert_eq(rig_run(rig, run).counted, 1);
     rig_free(&rig);
 }
 
@@ -463,6 +573,7 @@ Test(fleet, a_worker_without_room_gets_nothing_until_it_says_so)
     cr_assert_eq(rig_turn(rig), 0);
     struct rig_message m = w->wire[0];
     w->wire_count = 0;
+    plan_ready(rig->plan, rig->now, w->id, 3); /* so it had said */
     cr_assert_eq(plan_refused(rig->plan, rig->now, w->id, m.run, m.attempt, ERR_BUSY, "disk full"),
                  0);
     rig_pass(rig, CLOCK_HOUR);

@@ -191,7 +191,63 @@ Test(priority, what_waits_at_the_worker_makes_way)
     cr_assert_eq(w->held_count, 2);
     cr_assert_eq(rig_run(rig, w->held[0].order.run).sweep, low);
     cr_assert_eq(rig_run(rig, w->held[1].order.run).sweep, gate);
+    /* The block of the one being made is broken: it is not made again in its place. */
+    int64_t run = w->held[0].order.run;
+    rig_make(rig, w, OUTCOME_INVALID, PHASE_CHECK);
+    cr_assert_eq(rig_run(rig, run).state, RUN_REPLACED);
+    cr_assert_eq(rig_count(rig, low, RUN_REPLACED, false), 3);
     rig_free(&rig);
+}
+
+Test(priority, a_block_that_is_not_begun_is_not_broken)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig, 0);
+    int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 0, until: 3}\n"));
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    cr_assert_eq(plan_draw_all(rig->plan, rig->now, low), 6);
+    rig_sweep(rig, SWEEP("gate", "priority: gate\nrepeat: {warmup: 0, until: 1}\n"));
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    struct model_block row;
+    cr_assert_eq(store_block_get(rig->store, low, w->id, 3, &row), 0);
+    cr_assert(!row.broken);
+    rig_free(&rig);
+}
+
+Test(priority, among_equals_a_begun_block_is_finished_first_after_a_restart_too)
+{
+    for (int crash = 0; crash < 2; crash++) {
+        struct rig *rig;
+        struct rig_worker *w = one_host(&rig, 0);
+        rig_sweep(rig, SWEEP("old", "repeat: {warmup: 0, until: 1}\n"));
+        cr_assert_eq(
+            plan_sweep_set(rig->plan, rig->now, "old", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL),
+            0);
+        rig_settle(rig);
+        w->held_count = 0; /* withdrawn at once */
+        rig_down(rig, w);
+        rig_up(rig, w);
+        int64_t young = rig_sweep(rig, SWEEP("young", "repeat: {warmup: 0, until: 2}\n"));
+        cr_assert_eq(sweep_of_head(rig, w), young);
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+        if (crash != 0) {
+            rig_settle(rig);
+            rig_down(rig, w);
+            w->held_count = 0;
+            rig_crash(rig);
+            rig_up(rig, w);
+        }
+        cr_assert_eq(
+            plan_sweep_set(rig->plan, rig->now, "old", PLAN_SWEEP_RESUME, NULL, "op", NULL, NULL),
+            0);
+        cr_assert_eq(sweep_of_head(rig, w), young, "its block is not over");
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+        cr_assert_neq(sweep_of_head(rig, w), young, "the older goes next");
+        cr_assert_eq(rig_count(rig, young, RUN_REPLACED, false), 0);
+        rig_free(&rig);
+    }
 }
 
 Test(priority, warm_ups_are_not_made_again)

@@ -84,6 +84,14 @@ Test(sched, one_machine_runs_one_attempt)
     h[1].keeps = false;
     cr_assert_eq(sched_decide(h, 2, 1, pick), 1);
     cr_assert_eq(pick[0].host, 0);
+    h[1].keeps = h[0].keeps = true; /* found out too late: both hold something */
+    h[0].held = 1;
+    cr_assert_eq(sched_decide(h, 2, 1, pick), 0);
+    h[1] = host(7, 1, work, 1);
+    cr_assert_eq(sched_decide(h, 2, 1, pick), 0);
+    h[0].work_count = 0;
+    cr_assert_eq(sched_decide(h, 2, 1, pick), 0);
+    h[0] = host(7, 0, work, 1);
     h[0].machine = 8; /* two machines */
     h[1] = host(7, 0, work, 1);
     cr_assert_eq(sched_decide(h, 2, 1, pick), 2);

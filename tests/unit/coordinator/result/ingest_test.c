@@ -121,6 +121,8 @@ Test(ingest, every_record_once)
     cr_assert_eq(l.acks[0].seq, 3);
     cr_assert(l.acks[0].whole);
     cr_assert_eq(acks(&b).n, 0, "handed out once");
+    cr_assert_eq(rig_turn(b.rig), 0);
+    cr_assert_eq(acks(&b).n, 0, "also after another commit");
     box_close(&b);
 }
 
@@ -136,7 +138,12 @@ Test(ingest, acknowledges_after_the_commit_only)
     cr_assert_eq(rig_turn(b.rig), 0);
     cr_assert_eq(ingest_hosts_due(b.rig->ingest, hosts, 4), 1);
     cr_assert_eq(hosts[0], b.w->id);
+    cr_assert_eq(acks(&b).n, 1);
     cr_assert_eq(put_mark(&b, 1, MARK_USERS, false), 0);
+    store_rollback(b.rig->store);
+    ingest_rolled_back(b.rig->ingest);
+    ingest_committed(b.rig->ingest); /* of a later turn */
+    cr_assert_eq(acks(&b).n, 0);
     rig_roll_back(b.rig, -ERR_FULL);
     cr_assert_eq(ingest_hosts_due(b.rig->ingest, hosts, 4), 0, "the link is gone too");
     struct ingest_ack known;
@@ -303,6 +310,35 @@ Test(ingest, another_toolchain_than_the_cells)
     box_close(&b);
 }
 
+Test(ingest, a_warm_up_is_one_whatever_the_worker_says)
+{
+    struct box b;
+    box_open(&b);
+    int64_t sweep = rig_sweep(b.rig, "sweep: warm\nworkload: {name: w, run: make}\n"
+                                     "hosts: [beta]\nrepeat: {warmup: 1, until: 1}\n");
+    struct rig_worker *w = &b.rig->workers[1];
+    rig_up(b.rig, w);
+    rig_settle(b.rig);
+    cr_assert(rig_head(w)->order.warmup);
+    struct model_attempt a = ok_result(&b);
+    a.run = rig_head(w)->order.run;
+    a.jobs = rig_head(w)->order.jobs;
+    a.warmup = false;
+    b.w = w;
+    b.run = a.run;
+    whole(&b, &a);
+    cr_assert(stored(&b).warmup);
+    cr_assert_eq(rig_run(b.rig, b.run).counted, 0);
+    cr_assert_eq(rig_count(b.rig, sweep, RUN_DONE, true), 1);
+    box_close(&b);
+}
+
+static int log_fact(const struct model_attempt_fact *fact, void *arg)
+{
+    buf_printf(arg, "%s=%s ", fact->key, fact->value);
+    return 0;
+}
+
 Test(ingest, facts_of_check_with_one_key_are_one)
 {
     struct box b;
@@ -313,6 +349,10 @@ Test(ingest, facts_of_check_with_one_key_are_one)
     cr_assert_eq(put_end(&b, 1, 2), 0);
     cr_assert_eq(rig_turn(b.rig), 0);
     cr_assert_eq(stored(&b).outcome, OUTCOME_OK);
+    struct buf text = BUF_INIT;
+    cr_assert_eq(store_facts_of_attempt(b.rig->store, b.run, 1, log_fact, &text), 0);
+    cr_assert_str_eq(buf_str(&text), "bytes=9 objects=2 ");
+    buf_fini(&text);
     box_close(&b);
 }
 
