@@ -330,7 +330,7 @@ static int build(struct builder *b, const unsigned char *text, size_t n)
         return rc;
     }
     yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&b->parser, text, n);
+    yaml_parser_set_input_string(&b->parser, n != 0 ? text : (const unsigned char *)"", n);
     do {
         yaml_event_t event;
         if (!yaml_parser_parse(&b->parser, &event)) {

@@ -102,7 +102,11 @@ static void on_next(struct call *c, const struct msg_blob_next *n)
 static void on_closed(struct call *c, const struct conn_event *event)
 {
     c->conn = NULL;
-    if (event->reason != CLOSE_DONE || !c->finished)
+    if (event->reason == CLOSE_DONE && c->finished)
+        return;
+    if (event->reason == CLOSE_DIAL) /* it names the addresses that were tried */
+        diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator %s cannot be reached: %s", c->address, event->text);
+    else
         diag_error(c->ctl->diag, ERR_UNREACH, "%s: %s", c->address, event->text);
 }
 

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static int read_stdin(struct buf *out)
 {
     char piece[65536];
@@ -36,6 +35,8 @@ static int read_file(struct ctl *ctl, const char *file, struct buf *out)
 
     if (err == -ERR_LIMIT || (err == 0 && out->len > YAML_MAX_BYTES))
         return diag_error(ctl->diag, ERR_LIMIT, "%s: a sweep file has at most 1 MiB", file);
+    if (err == -ERR_INVAL)
+        return diag_error(ctl->diag, ERR_INVAL, "%s cannot be read: it is no file, but a folder or below a file", file);
     return err == 0 ? 0 : diag_error(ctl->diag, ERR_INVAL, "%s cannot be read: %s", file, err_text(err));
 }
 
@@ -57,6 +58,22 @@ static int read_sets(struct ctl *ctl, const struct opts *opts, struct spec_set *
     return 0;
 }
 
+/* A file of almost 1 MiB, many settings or thousands of revisions may be too much for one message. */
+static int check_fits(struct ctl *ctl, const char *file, const struct msg *request)
+{
+    struct buf frame = BUF_INIT;
+    int err = msg_encode(request, &frame);
+
+    buf_fini(&frame);
+    if (err == 0)
+        return 0;
+    diag_error(ctl->diag, ERR_LIMIT,
+               "%s: with its settings and %zu revisions it does not fit into one request, which holds 960 KiB of a sweep file and 1 MiB in all: "
+               "shorten it, comments count too, or make several sweeps of it",
+               file, request->u.sweep_put.revisions_count);
+    return CTL_USAGE;
+}
+
 static int send_sweep(struct ctl *ctl, const struct submit *submit, struct call *call, const struct buf *text,
                       const struct rec_setting *records, size_t n, const struct sources *sources, struct buf *out)
 {
@@ -74,7 +91,7 @@ static int send_sweep(struct ctl *ctl, const struct submit *submit, struct call 
     r->format = ctl->json ? "json" : "text";
     r->key = submit->key;
     r->host = submit->host;
-    return call_document(call, r->call, &m, out);
+    return check_fits(ctl, submit->file, &m) != 0 ? CTL_USAGE : call_document(call, r->call, &m, out);
 }
 
 static int submit_spec(struct ctl *ctl, const struct submit *submit, struct call **call, const struct spec *spec, const struct buf *text,

@@ -29,6 +29,7 @@ claim "nothing is usage" exits 64 makespan
 claim "a missing argument is usage" exits 64 makespan report
 claim "one argument too many is usage" exits 64 makespan report a b
 claim "an unknown format is usage" exits 64 makespan report a --format xml
+claim "an unknown format of a list is usage too" says "table and json" exits 64 makespan host list --format xml
 
 mkdir empty
 claim "without an identity it says how to get one" \

@@ -86,6 +86,10 @@ claim "not UTF-8" check latin.yaml
 claim "its place" located 'latin.yaml:2:[0-9]*' "UTF-8"
 claim "one error alone" test "$(grep -c '^latin.yaml:' check.out)" -eq 1
 
+claim "an empty file" says "/dev/null:1:1: the file is empty" exits 64 makespan local /dev/null
+claim "a folder" says "folder" exits 64 makespan local .
+claim "a file that is not there" says "not found" exits 64 makespan local not-there.yaml
+
 one unknown 'hosts: [nobody]'
 claim "an unknown host" check unknown.yaml
 claim "is named" located unknown.yaml:3:9 nobody

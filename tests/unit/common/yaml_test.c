@@ -193,6 +193,12 @@ Test(yaml, a_byte_order_mark_is_read)
                      "");
 }
 
+Test(yaml, an_empty_file_may_come_without_a_pointer)
+{
+    char text[512];
+    cr_expect_str_eq(refusal(NULL, 0, text, sizeof(text)), "1:1: the file is empty");
+}
+
 Test(yaml, works_without_a_list_of_messages)
 {
     cr_expect_null(yaml_parse("f", "a: [", 4, NULL));
