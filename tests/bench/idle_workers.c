@@ -160,9 +160,12 @@ static void read_tokens(struct load *load, const char *path)
     for (const char *p = buf_str(&text); *p != '\0'; p++)
         n += *p == '\n';
     load->workers = mem_xzalloc((n + 1) * sizeof *load->workers);
-    for (char *line = strtok((char *)text.data, "\n"); line != NULL && load->count < n; line = strtok(NULL, "\n")) {
+    for (char *line = (char *)text.data, *next; line != NULL && *line != '\0' && load->count < n; line = next) {
         struct worker *w = &load->workers[load->count++];
 
+        next = strchr(line, '\n');
+        if (next != NULL)
+            *next++ = '\0';
         w->load = load;
         if (token_parse(line, &w->token, diag) != 0)
             fail("%s: line %zu: %s", path, load->count, diag_first(diag));

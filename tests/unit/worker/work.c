@@ -7,6 +7,7 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "worker/os/os.h"
+#include "tests/harness/look.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -130,6 +131,6 @@ void work_until_gone(int64_t pid)
 
     while (work_alive(pid)) {
         cr_assert(clock_mono_ns() < end, "process %ld does not end", (long)pid);
-        (void)usleep(2000);
+        look_again();
     }
 }

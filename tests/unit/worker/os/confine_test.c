@@ -11,6 +11,7 @@
 #include "tests/unit/worker/work.h"
 #include "worker/os/confine_int.h"
 #include "worker/os/os.h"
+#include "tests/harness/look.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -134,7 +135,7 @@ static int64_t pid_in(const struct box *b, const char *name)
     work_until_file(b->loop, path);
     do {
         text = work_read(path);
-        pid = atoll(text);
+        pid = look_number(text);
         free(text);
         if (pid == 0)
             loop_turn(b->loop, CLOCK_MS);
@@ -410,7 +411,7 @@ Test(confine, leftovers_of_a_dead_worker)
         {
             char *text = work_read(path);
 
-            pid = atoll(text);
+            pid = look_number(text);
             free(text);
         }
         cr_assert(work_alive(pid));

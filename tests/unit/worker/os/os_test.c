@@ -3,6 +3,7 @@
 #include "common/str.h"
 #include "worker/os/facts.h"
 #include "worker/os/os.h"
+#include "tests/harness/look.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -143,7 +144,7 @@ Test(os, environment_of_a_process)
     for (int i = 0; i < 1000 && !ready; i++) {
         ready = os_proc_has_env(pid, "OTHER=1");
         if (!ready)
-            (void)usleep(5000);
+            look_again();
     }
     cr_expect(ready);
     cr_expect(os_proc_has_env(pid, "MAKESPAN_TAG=abc"));
