@@ -3,6 +3,8 @@
 #   make                    the three programs, in $(BUILD)/bin
 #   make test               installs what the tests need, builds, lints, runs every test
 #   make quickstart         a fleet of one on this machine, a sweep of a real build, its table
+#   make bench              speed and size, each figure beside its limit
+#   make real               a sweep of Linux 6.1 tinyconfig on this machine: half an hour
 #   make install            PREFIX=/usr/local DESTDIR=
 #
 #   make lint, check-unit, check-sim, check-fuzz, check-system     one kind of test
@@ -47,7 +49,8 @@ include $(BUILD)/deps.mk
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all programs tests test check lint check-unit check-sim check-fuzz check-system \
-    unit sim system fuzz test-asan test-clang test32 worker32 worker-static unit-tests quickstart install clean
+    unit sim system fuzz test-asan test-clang test32 worker32 worker-static unit-tests test-tools quickstart bench real \
+    install clean
 
 # GNU make alone has MAKE_HOST, and only it would print the names of the folders it enters.
 QUIET = $(MAKE_HOST:%=--no-print-directory)
@@ -74,6 +77,8 @@ lint: $(LIBRARIES) $(PROGRAMS)
 	@$(RUN_TESTS) lint
 
 unit-tests: $(UNIT_TESTS)
+
+test-tools: $(TEST_TOOLS)
 
 check-unit: unit-tests
 	@$(RUN_TESTS) unit
@@ -134,8 +139,18 @@ quickstart:
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)' programs
 	@PATH="$$(cd '$(BUILD)/bin' && pwd):$$PATH" sh deploy/quickstart
 
+bench:
+	@sh deploy/deps --test
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)' programs test-tools
+	@sh tests/bench/run '$(BUILD)' figures.sh
+
+real:
+	@sh deploy/deps --real
+	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)' programs
+	@sh tests/bench/run '$(BUILD)' kernel.sh
+
 install: programs
-	@sh deploy/install '$(BUILD)' '$(DESTDIR)$(PREFIX)'
+	@sh deploy/install '$(BUILD)' '$(DESTDIR)$(PREFIX)' '$(PREFIX)'
 
 clean:
 	@for d in '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-clang' '$(BUILD)-fuzz' \
