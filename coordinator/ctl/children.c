@@ -89,13 +89,13 @@ static int spawn(struct ctl *ctl, struct child *c, const char *const *argv, int 
     return err;
 }
 
-int children_run(struct ctl *ctl, const char *const *argv, int out_fd)
+int children_run(struct ctl *ctl, const char *const *argv, int out_fd, int err_fd)
 {
     struct child c = {.guard = -1};
     int err;
 
     fflush(stdout);
-    err = spawn(ctl, &c, argv, -1, out_fd, STDERR_FILENO);
+    err = spawn(ctl, &c, argv, -1, out_fd, err_fd);
     if (err != 0)
         return err;
     while (!c.ended)
@@ -188,14 +188,19 @@ void children_stop(struct ctl *ctl, struct child **child)
     *child = NULL;
 }
 
-void children_show_log(const struct child *child)
+void children_show_file(const char *name, const char *path)
 {
     struct buf text = BUF_INIT;
     size_t skip;
 
-    if (file_read_all(child->log, (size_t)64 * 1024 * 1024, &text) == 0) {
+    if (file_read_all(path, (size_t)64 * 1024 * 1024, &text) == 0) {
         skip = text.len > LOG_TAIL ? text.len - LOG_TAIL : 0;
-        fprintf(stderr, "%s says:\n%s", child->name, buf_str(&text) + skip);
+        fprintf(stderr, "%s says:\n%s", name, buf_str(&text) + skip);
     }
     buf_fini(&text);
+}
+
+void children_show_log(const struct child *child)
+{
+    children_show_file(child->name, child->log);
 }

@@ -42,7 +42,7 @@ int cmd_init(struct ctl *ctl, const struct opts *opts)
         argv[n++] = dir;
     }
     argv[n] = NULL;
-    status = children_run(ctl, argv, STDOUT_FILENO);
+    status = children_run(ctl, argv, STDOUT_FILENO, STDERR_FILENO);
     if (status < 0)
         return CTL_INFRASTRUCTURE;
     if (status == 0 && home_write_address(ctl->home, "127.0.0.1:7443", ctl->diag) != 0)

@@ -15,6 +15,7 @@
 #include "coordinator/ctl/submit.h"
 #include "proto/msg.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 struct local {
     struct ctl ctl; /* with the private fleet's identity and address */
     const struct opts *opts;
-    char dir[FILE_PATH_MAX];
+    char dir[FILE_PATH_MAX - 128]; /* with room for the names in it */
     char home[FILE_PATH_MAX];
     char address[64];
     char host[65];
@@ -67,11 +68,27 @@ static int make_dir(struct local *l)
     return 0;
 }
 
+/* What a program says on its way is shown only when it fails: it speaks to somebody who sets up a fleet by hand. Exit status, or negative. */
+static int run_quietly(struct local *l, const char *const *argv)
+{
+    char log[FILE_PATH_MAX];
+    int fd = open(in_dir(l, log, sizeof log, "start.log"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int status;
+
+    if (fd < 0)
+        return diag_error(l->ctl.diag, ERR_IO, "%s cannot be written", log);
+    status = children_run(&l->ctl, argv, fd, fd);
+    close(fd);
+    if (status != 0)
+        children_show_file(argv[0], log);
+    return status;
+}
+
 static int make_fleet(struct local *l, const char *makespand)
 {
     char dir[FILE_PATH_MAX];
     const char *argv[] = {makespand, "--init", "--fleet", "local", "--operator-dir", l->home, "--dir", in_dir(l, dir, sizeof dir, "coordinator"), NULL};
-    int status = children_run(&l->ctl, argv, STDERR_FILENO);
+    int status = run_quietly(l, argv);
 
     return status == 0 ? 0 : diag_error(l->ctl.diag, ERR_CHILD, "the private fleet could not be made");
 }
@@ -125,7 +142,7 @@ static int join_worker(struct local *l, const char *worker)
 {
     char dir[FILE_PATH_MAX];
     const char *argv[] = {worker, "join", l->address, l->token, "--name", l->host, "--dir", in_dir(l, dir, sizeof dir, "worker"), NULL};
-    int status = children_run(&l->ctl, argv, STDERR_FILENO);
+    int status = run_quietly(l, argv);
 
     return status == 0 ? 0 : diag_error(l->ctl.diag, ERR_CHILD, "the private worker could not join");
 }
