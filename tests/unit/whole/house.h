@@ -49,6 +49,7 @@ struct guest {
     struct msg *got[GUEST_MESSAGES];
     size_t count;
     uint32_t calls;
+    bool plays; /* makes each assignment the moment that it comes, in 1 s */
 };
 
 struct house {
