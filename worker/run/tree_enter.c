@@ -190,6 +190,7 @@ static void on_hash(int code, const char *hex, const char *text, void *arg)
     char why[600];
 
     CAST_OBJ(t, arg, TREES_MAGIC);
+    loop_doing(t->loop, "stamping a tree that was unpacked");
     j = t->job;
     j->hash = NULL;
     if (code == 0)
@@ -235,6 +236,7 @@ static void on_unpacked(const struct archive_result *result, void *arg)
     struct trees *t;
 
     CAST_OBJ(t, arg, TREES_MAGIC);
+    loop_doing(t->loop, "hashing a tree that was unpacked");
     j = t->job;
     j->archive = NULL;
     if (result->hash != NULL) {
@@ -308,6 +310,7 @@ static void on_room(const struct proc_output *output, void *arg)
     (void)output; /* what could not be removed is no reason not to try */
     CAST_OBJ(t, arg, TREES_MAGIC);
     t->job->child = NULL;
+    loop_doing(t->loop, "making the folders of a tree");
     make_tree(t);
 }
 
@@ -351,8 +354,7 @@ static void use(struct trees *t)
 
 static void change(struct trees *t)
 {
-    bool keep = t->stands && t->stamp.ready && !t->spoilt;
-    int r = tree_store_put_away(t, keep), waits;
+    int r = tree_store_put_away(t, tree_is_usable(t)), waits;
 
     if (r != 0) {
         fail_call(t, r, "the tree that stands cannot be put away");
@@ -380,6 +382,7 @@ static void on_counted(const struct proc_output *output, void *arg)
 
     CAST_OBJ(t, arg, TREES_MAGIC);
     t->job->child = NULL;
+    loop_doing(t->loop, "putting away a prepared tree");
     text = buf_str(output->out);
     if (went_well(output) && num_parse_digits(text, strspn(text, "0123456789"), &kib) == 0 && kib < UINT64_MAX / 1024)
         t->stamp.bytes = kib * 1024;
@@ -411,9 +414,9 @@ static void key_known(struct trees *t)
 
     tree_key(t, &j->want, j->says, j->key);
     (void)str_copy(t->host_dir, sizeof(t->host_dir), j->source == TREE_HOST_DIR ? j->host_dir : "");
-    if (t->stands && t->stamp.ready && !t->spoilt && strcmp(t->stamp.key, j->key) == 0)
+    if (tree_is_usable(t) && strcmp(t->stamp.key, j->key) == 0)
         use(t);
-    else if (t->stands && t->stamp.ready && !t->spoilt)
+    else if (tree_is_usable(t))
         count_and_sync(t);
     else
         change(t);
@@ -458,6 +461,7 @@ static void timer_due(void *arg)
         return;
     }
     t->job->begun = true;
+    loop_doing(t->loop, "looking for a prepared tree");
     begin(t);
 }
 
