@@ -28,6 +28,19 @@ int tree_make_folder(const struct trees *trees, const char *path)
     return r;
 }
 
+/* Whether it is a folder that its owner may use: a build can have locked it, or put something else in its place. */
+static bool serves(const char *path)
+{
+    struct file_stat st;
+
+    return file_stat(path, &st) == 0 && st.type == FILE_T_DIR && (st.mode & 0700) == 0700;
+}
+
+bool tree_is_usable(const struct trees *trees)
+{
+    return trees->stands && trees->stamp.ready && !trees->spoilt && serves(trees->at.src) && serves(trees->at.obj);
+}
+
 static int paths(struct tree_paths *at, const char *work)
 {
     int r = 0;
@@ -124,7 +137,7 @@ bool trees_have(const struct trees *trees, const struct tree_want *want)
     if (want->source == TREE_HOST_DIR)
         return false; /* the folder has to be asked first */
     tree_key(trees, want, "", key);
-    if (trees->stands && !trees->spoilt && trees->stamp.ready && strcmp(trees->stamp.key, key) == 0)
+    if (tree_is_usable(trees) && strcmp(trees->stamp.key, key) == 0)
         return true;
     return tree_store_find(trees, key) >= 0;
 }
@@ -232,13 +245,13 @@ static int note_entry(const char *name, void *arg)
     return 1;
 }
 
-/* A new empty folder in the place of one that is not. */
+/* A new empty folder in the place of one that is not, or that is locked. */
 static int renew(struct trees *trees, const char *folder)
 {
     bool any = false;
     int r = file_list(folder, note_entry, &any);
 
-    if (r >= 0 && !any)
+    if (r >= 0 && !any && serves(folder))
         return 0;
     r = tree_store_trash(trees, folder);
     return r == 0 ? tree_make_folder(trees, folder) : r;

@@ -318,6 +318,16 @@ Test(slot, a_failing_fingerprint_and_reset_fail_the_attempt)
     cr_assert(run(&m)->fresh_tree, "a tree whose reset failed is made anew");
 }
 
+Test(slot, a_build_that_locks_its_folders_locks_out_no_other)
+{
+    struct msg m = assign("chmod 000 \"$SRC\" \"$OBJ\" \"$HOME\" \"$TMPDIR\"");
+
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK);
+    m = assign("cd / && test \"$(stat -c %a \"$SRC\" \"$OBJ\" \"$HOME\" \"$TMPDIR\" | cut -c 1 | sort -u)\" = 7");
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
+    cr_assert(got.result->fresh_tree);
+}
+
 Test(slot, a_mistaken_environment_is_said)
 {
     static const char *const env[] = {"no variable"};
