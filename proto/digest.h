@@ -1,4 +1,5 @@
-/* digest.h: SHA-256 and SHA-1 of bytes that come piece by piece. OpenSSL's, for those who may not speak to it. */
+/* digest.h: SHA-256 and SHA-1 of bytes that come piece by piece. OpenSSL's, for those who may
+ * not speak to it. */
 #ifndef MAKESPAN_PROTO_DIGEST_H
 #define MAKESPAN_PROTO_DIGEST_H
 
@@ -18,7 +19,8 @@ void digest_free(struct digest **digest); /* NULL inside is fine */
 /* Begins anew, with the same function or another. */
 void digest_restart(struct digest *digest, enum digest_kind kind);
 void digest_add(struct digest *digest, const void *data, size_t n);
-/* Writes the result (32 or 20 bytes) and returns its length. Then only digest_restart() and digest_free() may follow. */
+/* Writes the result (32 or 20 bytes) and returns its length. Then only digest_restart() and
+ * digest_free() may follow. */
 size_t digest_end(struct digest *digest, uint8_t out[DIGEST_MAX]);
 /* SHA-256 of one piece. */
 void digest_sha256(const void *data, size_t n, uint8_t out[DIGEST_MAX]);

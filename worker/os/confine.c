@@ -1,6 +1,8 @@
-/* confine.c: the worker's confinement: one open group, its end in rounds of looking and killing, and the sweep of what was left.
+/* confine.c: the worker's confinement: one open group, its end in rounds of looking and killing,
+ * and the sweep of what was left.
  *
- * Owns the rounds, the deadlines, the list of processes that cannot be ended. Where processes are found: confine_groups.c, confine_follow.c. */
+ * Owns the rounds, the deadlines, the list of processes that cannot be ended. Where processes
+ * are found: confine_groups.c, confine_follow.c. */
 #include "worker/os/confine.h"
 
 #include "common/buf.h"
@@ -39,16 +41,16 @@ struct seen {
 /* Who is found in one look, and who was found so far. */
 struct census {
     struct seen who[SEEN_MAX];
-    size_t known;  /* entries of who */
-    size_t total;  /* all that were found, those without an entry too */
-    size_t now;    /* alive in the last look */
+    size_t known;            /* entries of who */
+    size_t total;            /* all that were found, those without an entry too */
+    size_t now;              /* alive in the last look */
     int64_t alive[SEEN_MAX]; /* their numbers */
 };
 
 /* What is being ended. */
 struct job {
     bool on;
-    bool killing;   /* the grace is over */
+    bool killing; /* the grace is over */
     int64_t grace_end_ns;
     int64_t limit_end_ns;
     int64_t wait_ns;
@@ -186,7 +188,8 @@ static void note_stuck(struct confine *c, struct census *census)
     for (size_t i = 0; i < c->stuck_count; i++) {
         struct os_proc proc;
 
-        if (os_proc_get(c->stuck[i].pid, &proc) != 0 || proc.zombie || proc.start != c->stuck[i].start)
+        if (os_proc_get(c->stuck[i].pid, &proc) != 0 || proc.zombie ||
+            proc.start != c->stuck[i].start)
             continue;
         c->stuck[kept++] = c->stuck[i];
         if (census != NULL)
@@ -212,7 +215,8 @@ static void look(struct confine *c, struct census *census)
     }
     rule_of(c, &rule);
     /* A system that lists no processes has said so when this object was made. */
-    if ((rule.descend || rule.of_user || rule.mark != NULL) && follow_each(&rule, note_proc, census) != 0)
+    if ((rule.descend || rule.of_user || rule.mark != NULL) &&
+        follow_each(&rule, note_proc, census) != 0)
         return;
 }
 
@@ -244,7 +248,8 @@ static void signal_all(struct confine *c, int signal)
                 end_proc(&proc, &signal);
     }
     rule_of(c, &rule);
-    if ((rule.descend || rule.of_user || rule.mark != NULL) && follow_each(&rule, end_proc, &signal) != 0)
+    if ((rule.descend || rule.of_user || rule.mark != NULL) &&
+        follow_each(&rule, end_proc, &signal) != 0)
         return;
 }
 
@@ -254,7 +259,8 @@ static void remove_leftovers(struct confine *c)
     struct cg_group left;
     size_t kept = 0;
 
-    while (kept < 1000 && cg_leftover(&c->cg, c->group == NULL ? NULL : &c->group->cg, kept, &left)) {
+    while (kept < 1000 &&
+           cg_leftover(&c->cg, c->group == NULL ? NULL : &c->group->cg, kept, &left)) {
         struct cg_group again;
         bool same;
 
@@ -286,7 +292,8 @@ static void finish(struct confine *c)
         (void)str_copy(c->stuck[c->stuck_count].name, sizeof(c->stuck[0].name), proc.name);
         c->stuck_count++;
     }
-    left.names = job->killing ? names_of(job->census.who, job->census.known, job->census.total, names) : "";
+    left.names =
+        job->killing ? names_of(job->census.who, job->census.known, job->census.total, names) : "";
     job->on = false;
     if (c->group == NULL)
         remove_leftovers(c);
@@ -324,7 +331,8 @@ static void round_due(void *arg)
     job->wait_ns = job->wait_ns * 2 < WAIT_MAX ? job->wait_ns * 2 : WAIT_MAX;
 }
 
-static void begin_job(struct confine *c, int64_t grace_ns, int64_t limit_ns, confine_f *f, void *arg)
+static void begin_job(struct confine *c, int64_t grace_ns, int64_t limit_ns, confine_f *f,
+                      void *arg)
 {
     struct job *job = &c->job;
 
@@ -339,7 +347,8 @@ static void begin_job(struct confine *c, int64_t grace_ns, int64_t limit_ns, con
     loop_timer_set(c->timer, 0);
 }
 
-void confine_kill(struct confine_group *group, int64_t grace_ns, int64_t limit_ns, confine_f *f, void *arg)
+void confine_kill(struct confine_group *group, int64_t grace_ns, int64_t limit_ns, confine_f *f,
+                  void *arg)
 {
     begin_job(group->confine, grace_ns > GRACE_MIN ? grace_ns : GRACE_MIN, limit_ns, f, arg);
 }
@@ -366,7 +375,8 @@ static int count_one(const struct os_proc *proc, void *arg)
     return 1;
 }
 
-int confine_new(struct loop *loop, const struct confine_opts *opts, struct confine **out, struct diag *diag)
+int confine_new(struct loop *loop, const struct confine_opts *opts, struct confine **out,
+                struct diag *diag)
 {
     struct confine *c = mem_xzalloc(sizeof(*c));
     unsigned use = opts->use == 0 ? CONFINE_ALL : opts->use;
@@ -384,7 +394,9 @@ int confine_new(struct loop *loop, const struct confine_opts *opts, struct confi
     c->confined = cg_any(&c->cg);
     if (!c->confined && !lists) {
         free(c);
-        return diag_error(diag, ERR_SYS, "builds cannot be held together: no control groups, and processes cannot be listed");
+        return diag_error(
+            diag, ERR_SYS,
+            "builds cannot be held together: no control groups, and processes cannot be listed");
     }
     r = proc_reap_orphans(loop, on_orphan, c);
     c->reaper = r == 0;
@@ -429,7 +441,8 @@ const char *confine_env(const struct confine *confine)
 
 /* --- a group --- */
 
-int confine_begin(struct confine *confine, const char *name, struct confine_group **out, struct diag *diag)
+int confine_begin(struct confine *confine, const char *name, struct confine_group **out,
+                  struct diag *diag)
 {
     struct confine_group *g;
     char names[NAMES_MAX];
@@ -440,8 +453,9 @@ int confine_begin(struct confine *confine, const char *name, struct confine_grou
         return diag_error(diag, ERR_STATE, "a group of processes is open");
     note_stuck(confine, NULL);
     if (confine->stuck_count > 0)
-        return diag_error(diag, ERR_BUSY, "processes of an earlier run could not be ended: %s",
-                          names_of(confine->stuck, confine->stuck_count, confine->stuck_count, names));
+        return diag_error(
+            diag, ERR_BUSY, "processes of an earlier run could not be ended: %s",
+            names_of(confine->stuck, confine->stuck_count, confine->stuck_count, names));
     remove_leftovers(confine);
     g = mem_xzalloc(sizeof(*g));
     g->confine = confine;
@@ -472,7 +486,8 @@ void confine_led_by(struct confine_group *group, int64_t pid)
     group->leader_start = os_proc_get(pid, &proc) == 0 ? proc.start : -1;
 }
 
-void confine_usage(const struct confine_group *group, const struct proc_usage *leader, struct confine_usage *out)
+void confine_usage(const struct confine_group *group, const struct proc_usage *leader,
+                   struct confine_usage *out)
 {
     out->way = cg_usage(&group->cg, &out->user_ns, &out->sys_ns, &out->peak_bytes);
     if (out->way != CPU_WAY_NONE || leader == NULL)

@@ -1,4 +1,5 @@
-/* confine_follow.c: finds the processes of a build by descent, session, user and environment. Owns only the list of a moment. */
+/* confine_follow.c: finds the processes of a build by descent, session, user and environment.
+ * Owns only the list of a moment. */
 #include "worker/os/confine_int.h"
 
 #include "common/err.h"
@@ -37,7 +38,8 @@ static int add(const struct os_proc *proc, void *arg)
         return 0;
     if (list->count == list->room) {
         size_t room = list->room == 0 ? 256 : list->room * 2;
-        struct entry *more = room * sizeof(*more) > LIST_CAP ? NULL : realloc(list->entry, room * sizeof(*more));
+        struct entry *more =
+            room * sizeof(*more) > LIST_CAP ? NULL : realloc(list->entry, room * sizeof(*more));
 
         if (more == NULL)
             return -ERR_NOMEM;
@@ -77,14 +79,17 @@ static void seed(const struct follow_rule *rule, const struct list *list)
         if (p->pid == rule->self || p->pid <= 1)
             continue;
         /* A build can take the name of a worker, but not be of another user than its own. */
-        e->others = follow_is_worker_name(p->name) && !(rule->of_user && os_proc_is_of(p->pid, rule->uid));
+        e->others =
+            follow_is_worker_name(p->name) && !(rule->of_user && os_proc_is_of(p->pid, rule->uid));
         if (rule->descend && rule->leader > 0 && younger(rule, p) &&
-            (p->pid == rule->leader || p->sid == rule->leader || p->pgid == rule->leader || p->ppid == rule->self))
+            (p->pid == rule->leader || p->sid == rule->leader || p->pgid == rule->leader ||
+             p->ppid == rule->self))
             e->in = true;
     }
 }
 
-/* Takes in the children of what is in, until nothing changes. Sorted by number, parents mostly stand before their children. */
+/* Takes in the children of what is in, until nothing changes. Sorted by number, parents mostly
+ * stand before their children. */
 static void spread(const struct list *list, int64_t self)
 {
     bool changed = true;
@@ -126,8 +131,8 @@ int follow_each(const struct follow_rule *rule, follow_f *f, void *arg)
 
             if (e->proc.pid <= 1 || e->proc.pid == rule->self)
                 continue;
-            if (e->proc.zombie &&
-                !(rule->zombies && e->in && e->proc.ppid == rule->self && e->proc.pid != rule->leader))
+            if (e->proc.zombie && !(rule->zombies && e->in && e->proc.ppid == rule->self &&
+                                    e->proc.pid != rule->leader))
                 continue;
             if (!e->in && !e->others &&
                 ((rule->of_user && os_proc_is_of(e->proc.pid, rule->uid)) ||

@@ -1,7 +1,9 @@
-/* confine_groups.c: Linux's control groups as a build's container: v2, the older hierarchies, or both side by side.
+/* confine_groups.c: Linux's control groups as a build's container: v2, the older hierarchies, or
+ * both side by side.
  *
- * Owns the folders makespan-TAG and what is in them. Which hierarchies there are says os.h; files are read and written here, with plain system
- * calls and without allocation where the timed window asks. */
+ * Owns the folders makespan-TAG and what is in them. Which hierarchies there are says os.h;
+ * files are read and written here, with plain system calls and without allocation where the
+ * timed window asks. */
 #include "worker/os/confine_int.h"
 
 #include "common/diag.h"
@@ -94,8 +96,9 @@ static bool can_join(const char *folder)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* v2 counts memory only when the group above hands the controller down, which it may only while it holds no process itself (the root may
- * always): this process moves into a leaf of its own, when it is alone. */
+/* v2 counts memory only when the group above hands the controller down, which it may only while
+ * it holds no process itself (the root may always): this process moves into a leaf of its own,
+ * when it is alone. */
 static void hand_down_memory(char *own, const char *parent)
 {
     char text[256], alone[32], leaf[CG_PATH];
@@ -106,17 +109,21 @@ static void hand_down_memory(char *own, const char *parent)
         (void)snprintf(alone, sizeof(alone), "%" PRId64 "\n", os_pid());
         if (!read_text(own, "cgroup.procs", text, sizeof(text)) || strcmp(text, alone) != 0)
             return;
-        if (!path_of(leaf, own, &SELF[1]) || !make_folder(leaf) || !write_text(leaf, "cgroup.procs", alone))
+        if (!path_of(leaf, own, &SELF[1]) || !make_folder(leaf) ||
+            !write_text(leaf, "cgroup.procs", alone))
             return;
         (void)write_text(own, "cgroup.subtree_control", "+memory");
     }
     (void)write_text(parent, "cgroup.subtree_control", "+memory");
 }
 
-static void try_place(struct cg *cg, int kind, const char *folder, const char *tag, struct diag *diag)
+static void try_place(struct cg *cg, int kind, const char *folder, const char *tag,
+                      struct diag *diag)
 {
-    static const char *const name[] = {
-        [CG_V2] = "cgroup v2", [CG_CPUACCT] = "cgroup cpuacct", [CG_MEMORY] = "cgroup memory", [CG_FREEZER] = "cgroup freezer"};
+    static const char *const name[] = {[CG_V2] = "cgroup v2",
+                                       [CG_CPUACCT] = "cgroup cpuacct",
+                                       [CG_MEMORY] = "cgroup memory",
+                                       [CG_FREEZER] = "cgroup freezer"};
     struct cg_place *place = &cg->place[kind];
     char own[CG_PATH], child[CG_PATH], *self;
     int n;
@@ -127,9 +134,11 @@ static void try_place(struct cg *cg, int kind, const char *folder, const char *t
     self = strstr(own, SELF);
     if (self != NULL && self[strlen(SELF)] == '\0')
         *self = '\0';
-    n = snprintf(place->parent, sizeof(place->parent), "%s%smakespan-%s", own, own[strlen(own) - 1] == '/' ? "" : "/", tag);
+    n = snprintf(place->parent, sizeof(place->parent), "%s%smakespan-%s", own,
+                 own[strlen(own) - 1] == '/' ? "" : "/", tag);
     if (n < 0 || n >= CG_PATH || !make_folder(place->parent)) {
-        (void)diag_note(diag, "%s is not used: %s cannot be made: %s", name[kind], place->parent, strerror(errno));
+        (void)diag_note(diag, "%s is not used: %s cannot be made: %s", name[kind], place->parent,
+                        strerror(errno));
         return;
     }
     if (kind == CG_V2)
@@ -158,7 +167,8 @@ void cg_probe(struct cg *cg, const char *tag, unsigned use, struct diag *diag)
         try_place(cg, CG_V2, at.v2, tag, diag);
     if ((use & CONFINE_V1) == 0)
         return;
-    /* Each hierarchy that is joined costs the build something: v2 kills and counts time by itself. */
+    /* Each hierarchy that is joined costs the build something: v2 kills and counts time by
+     * itself. */
     if (!cg->v2_cpu)
         try_place(cg, CG_CPUACCT, at.cpuacct, tag, diag);
     if (!cg->place[CG_V2].on)
@@ -208,7 +218,8 @@ int cg_open(const struct cg *cg, const char *name, struct cg_group *out, struct 
         if (out->join_fd[k] < 0) {
             int code = err_from_errno(errno);
 
-            code = diag_error(diag, code, "the control group %s cannot be made: %s", out->path[k], strerror(errno));
+            code = diag_error(diag, code, "the control group %s cannot be made: %s", out->path[k],
+                              strerror(errno));
             cg_close(out);
             return code;
         }
@@ -228,7 +239,8 @@ void cg_close(struct cg_group *group)
     }
 }
 
-enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns, int64_t *peak_bytes)
+enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns,
+                      int64_t *peak_bytes)
 {
     char text[1024], more[256];
     enum cpu_way way = CPU_WAY_NONE;
@@ -240,7 +252,8 @@ enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *s
         if (read_text(group->path[CG_V2], "cpu.stat", text, sizeof(text)) &&
             parse_cgroup_cpu_stat(text, user_ns, sys_ns) == 0)
             way = CPU_WAY_CGROUP2;
-        if (read_text(group->path[CG_V2], "memory.peak", text, sizeof(text)) && parse_cgroup_max(text, peak_bytes) != 0)
+        if (read_text(group->path[CG_V2], "memory.peak", text, sizeof(text)) &&
+            parse_cgroup_max(text, peak_bytes) != 0)
             *peak_bytes = -1;
     }
     if (way == CPU_WAY_NONE && group->path[CG_CPUACCT][0] != '\0' &&
@@ -291,8 +304,10 @@ static void pids_of(const char *folder, cg_pid_f *f, void *arg)
     (void)close(fd);
 }
 
-/* A folder and all below it: a build may make groups of its own where it is let. Calls f with each folder, the deepest first. */
-static void walk_down(const char *folder, int depth, void (*f)(const char *folder, void *arg), void *arg)
+/* A folder and all below it: a build may make groups of its own where it is let. Calls f with
+ * each folder, the deepest first. */
+static void walk_down(const char *folder, int depth, void (*f)(const char *folder, void *arg),
+                      void *arg)
 {
     DIR *dir = depth < 16 ? opendir(folder) : NULL;
     struct dirent *entry;
@@ -301,7 +316,8 @@ static void walk_down(const char *folder, int depth, void (*f)(const char *folde
         char path[CG_PATH];
         struct stat st;
 
-        if (entry->d_name[0] == '.' || !path_of(path, folder, entry->d_name) || lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        if (entry->d_name[0] == '.' || !path_of(path, folder, entry->d_name) ||
+            lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
             continue;
         walk_down(path, depth + 1, f, arg);
     }
@@ -356,7 +372,8 @@ bool cg_empty(const struct cg_group *group)
     char text[256];
     bool populated, alive = false;
 
-    if (group->path[CG_V2][0] != '\0' && read_text(group->path[CG_V2], "cgroup.events", text, sizeof(text)) &&
+    if (group->path[CG_V2][0] != '\0' &&
+        read_text(group->path[CG_V2], "cgroup.events", text, sizeof(text)) &&
         parse_cgroup_populated(text, &populated) == 0)
         return !populated;
     cg_pids(group, note_alive, &alive);
@@ -400,7 +417,8 @@ void cg_kill(const struct cg_group *group)
         walk_down(freezer, 0, thaw, NULL);
 }
 
-bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip, struct cg_group *out)
+bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip,
+                 struct cg_group *out)
 {
     for (int k = 0; k < CG_KINDS; k++) {
         DIR *dir = cg->place[k].on ? opendir(cg->place[k].parent) : NULL;
@@ -411,8 +429,9 @@ bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip, 
             char path[CG_PATH];
             struct stat st;
 
-            if (entry->d_name[0] == '.' || !path_of(path, cg->place[k].parent, entry->d_name) || lstat(path, &st) != 0 ||
-                !S_ISDIR(st.st_mode) || (open != NULL && strcmp(open->path[k], path) == 0))
+            if (entry->d_name[0] == '.' || !path_of(path, cg->place[k].parent, entry->d_name) ||
+                lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) ||
+                (open != NULL && strcmp(open->path[k], path) == 0))
                 continue;
             if (skip > 0) {
                 skip--;

@@ -32,8 +32,8 @@ struct cg {
 /* The folders of one group. */
 struct cg_group {
     const struct cg *cg;
-    char path[CG_KINDS][CG_PATH];  /* "" where the hierarchy is not used */
-    int join_fd[CG_KINDS]; /* of cgroup.procs, -1 */
+    char path[CG_KINDS][CG_PATH]; /* "" where the hierarchy is not used */
+    int join_fd[CG_KINDS];        /* of cgroup.procs, -1 */
 };
 
 /* Finds and tries what works; says in diag why not. */
@@ -41,11 +41,13 @@ void cg_probe(struct cg *cg, const char *tag, unsigned use, struct diag *diag);
 void cg_fini(struct cg *cg); /* removes the worker's folders where they are empty */
 bool cg_any(const struct cg *cg);
 const char *cg_text(const struct cg *cg);
-int cg_open(const struct cg *cg, const char *name, struct cg_group *out, struct diag *diag) MUST_CHECK;
+int cg_open(const struct cg *cg, const char *name, struct cg_group *out,
+            struct diag *diag) MUST_CHECK;
 /* Closes the descriptors and removes the folders; what is still busy stays for cg_leftover(). */
 void cg_close(struct cg_group *group);
 /* CPU time and memory peak; -1 for what is not known. CPU_WAY_NONE when no hierarchy counts. */
-enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns, int64_t *peak_bytes);
+enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns,
+                      int64_t *peak_bytes);
 /* Calls f for each process in the group and below. */
 typedef void cg_pid_f(int64_t pid, void *arg);
 void cg_pids(const struct cg_group *group, cg_pid_f *f, void *arg);
@@ -53,23 +55,29 @@ bool cg_empty(const struct cg_group *group);
 /* One round: everything in the group gets SIGKILL, at once where the system can. */
 void cg_kill(const struct cg_group *group);
 void cg_signal(const struct cg_group *group, int signal);
-/* A group of this worker that nobody closed, other than `open` (NULL: any); false when there is none. Made for cg_pids, cg_kill, cg_close. `skip` of
- * them are passed over. */
-bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip, struct cg_group *out);
+/* A group of this worker that nobody closed, other than `open` (NULL: any); false when there is
+ * none. Made for cg_pids, cg_kill, cg_close. `skip` of them are passed over. */
+bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip,
+                 struct cg_group *out);
 
 /* --- confine_follow.c --- */
 struct follow_rule {
-    int64_t self;        /* this process */
-    int64_t leader;      /* 0: none */
+    int64_t self;         /* this process */
+    int64_t leader;       /* 0: none */
     int64_t leader_start; /* os_proc.start; -1: unknown */
-    bool descend;        /* descendants of the leader, its session and group, and every child of `self` that began after it */
-    bool zombies;        /* with descend: also children of `self` that ended and that it has not waited for, the leader excepted */
-    bool of_user;        /* every process of uid, unless another worker is above it */
+    /* descendants of the leader, its session and group, and every child of `self` that began
+     * after it */
+    bool descend;
+    /* with descend: also children of `self` that ended and that it has not waited for, the
+     * leader excepted */
+    bool zombies;
+    bool of_user; /* every process of uid, unless another worker is above it */
     uint32_t uid;
-    const char *mark;    /* every process with this NAME=VALUE in its environment; NULL: none */
+    const char *mark; /* every process with this NAME=VALUE in its environment; NULL: none */
 };
 typedef void follow_f(const struct os_proc *proc, void *arg);
-/* Calls f for each process that lives and belongs to the rule, never for `self`, kernel threads or process 1. 0 or negative when the system does not list. */
+/* Calls f for each process that lives and belongs to the rule, never for `self`, kernel threads
+ * or process 1. 0 or negative when the system does not list. */
 int follow_each(const struct follow_rule *rule, follow_f *f, void *arg) MUST_CHECK;
 /* Whether a program of this name is a worker. */
 bool follow_is_worker_name(const char *name);

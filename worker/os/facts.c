@@ -1,4 +1,5 @@
-/* facts.c: what is to be known of a host, as keys and values. Owns the list and the spelling of values, asks only in os_facts(). */
+/* facts.c: what is to be known of a host, as keys and values. Owns the list and the spelling of
+ * values, asks only in os_facts(). */
 #include "worker/os/facts.h"
 
 #include "common/err.h"
@@ -22,7 +23,8 @@ void facts_fini(struct facts *facts)
     *facts = (struct facts)FACTS_INIT;
 }
 
-/* A copy of at most max bytes in which each byte that is no UTF-8 and each control character is '?'. */
+/* A copy of at most max bytes in which each byte that is no UTF-8 and each control character is
+ * '?'. */
 static char *clean(const char *s, size_t max)
 {
     size_t n = strlen(s), at = 0;
@@ -90,7 +92,8 @@ const char *facts_get(const struct facts *facts, const char *key)
 
 static void put(struct facts *facts, const char *key, const char *value)
 {
-    /* The keys of this file are far fewer than FACTS_MAX; a list that the caller filled may be full, and then its own facts stay. */
+    /* The keys of this file are far fewer than FACTS_MAX; a list that the caller filled may be
+     * full, and then its own facts stay. */
     (void)facts_set(facts, key, value);
 }
 
@@ -167,7 +170,8 @@ void facts_build(struct facts *facts, const struct facts_from *from)
     put_text(facts, "worker.version", from->version);
 }
 
-void os_facts(struct facts *facts, const char *workdir, const char *compiler, const char *cgroup, const char *version)
+void os_facts(struct facts *facts, const char *workdir, const char *compiler, const char *cgroup,
+              const char *version)
 {
     struct os_cpus cpus;
     struct os_memory memory;

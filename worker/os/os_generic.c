@@ -1,4 +1,5 @@
-/* os_generic.c: answers to os.h for a system without a file of its own: what POSIX knows, and an honest "unknown" for the rest. */
+/* os_generic.c: answers to os.h for a system without a file of its own: what POSIX knows, and an
+ * honest "unknown" for the rest. */
 #include "worker/os/os.h"
 
 #include "common/clock.h"
@@ -99,13 +100,15 @@ int os_ident(struct os_ident *out)
     (void)str_copy(out->version, sizeof(out->version), u.version);
     (void)str_copy(out->machine, sizeof(out->machine), u.machine);
     (void)str_copy(out->hostname, sizeof(out->hostname), u.nodename);
-    (void)snprintf(out->kernel, sizeof(out->kernel), "%s %s %s %s", u.sysname, u.release, u.version, u.machine);
+    (void)snprintf(out->kernel, sizeof(out->kernel), "%s %s %s %s", u.sysname, u.release, u.version,
+                   u.machine);
     return 0;
 }
 
 static int64_t soft_limit(const struct rlimit *l)
 {
-    return l->rlim_cur == RLIM_INFINITY || (uint64_t)l->rlim_cur > INT64_MAX ? OS_NO_LIMIT : (int64_t)l->rlim_cur;
+    return l->rlim_cur == RLIM_INFINITY || (uint64_t)l->rlim_cur > INT64_MAX ? OS_NO_LIMIT
+                                                                             : (int64_t)l->rlim_cur;
 }
 
 int os_limits(struct os_limits *out)

@@ -1,4 +1,5 @@
-/* os_linux.c: Linux's answers to os.h: files of /proc and /sys read whole, and system calls. What the texts mean is parse_*.c's. */
+/* os_linux.c: Linux's answers to os.h: files of /proc and /sys read whole, and system calls.
+ * What the texts mean is parse_*.c's. */
 #include "worker/os/os.h"
 
 #include "common/buf.h"
@@ -119,11 +120,14 @@ static void topology(struct os_cpus *out)
         uint64_t id;
 
         places[n] = (struct parse_cpu_place){-1, -1};
-        (void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", i);
-        if (read_small(path, text, sizeof(text)) == 0 && num_parse_digits(text, strspn(text, "0123456789"), &id) == 0)
+        (void)snprintf(path, sizeof(path),
+                       "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", i);
+        if (read_small(path, text, sizeof(text)) == 0 &&
+            num_parse_digits(text, strspn(text, "0123456789"), &id) == 0)
             places[n].package = (int64_t)id;
         (void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/core_id", i);
-        if (read_small(path, text, sizeof(text)) == 0 && num_parse_digits(text, strspn(text, "0123456789"), &id) == 0)
+        if (read_small(path, text, sizeof(text)) == 0 &&
+            num_parse_digits(text, strspn(text, "0123456789"), &id) == 0)
             places[n].core = (int64_t)id;
         n++;
     }
@@ -131,8 +135,8 @@ static void topology(struct os_cpus *out)
 }
 
 /* Calls f with a file of each group from this one up to the top of what is mounted. */
-static void walk_up(const char *folder, const char *file, void (*f)(const char *folder, const char *text, void *arg),
-                    void *arg)
+static void walk_up(const char *folder, const char *file,
+                    void (*f)(const char *folder, const char *text, void *arg), void *arg)
 {
     char at[1024], path[1200], text[256];
 
@@ -166,8 +170,8 @@ static void least_cfs(const char *folder, const char *text, void *arg)
     char path[1200], period[64];
 
     (void)snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
-    if (read_small(path, period, sizeof(period)) == 0 && parse_cgroup_cfs(text, period, &milli) == 0 && milli > 0 &&
-        (*least < 0 || milli < *least))
+    if (read_small(path, period, sizeof(period)) == 0 &&
+        parse_cgroup_cfs(text, period, &milli) == 0 && milli > 0 && (*least < 0 || milli < *least))
         *least = milli;
 }
 
@@ -209,9 +213,10 @@ int os_cpus(struct os_cpus *out)
     if (out->threads < 0)
         out->threads = out->online;
     /* A kernel without nodes has the one that every machine has. */
-    out->numa = read_small("/sys/devices/system/node/online", nodes, sizeof(nodes)) == 0 ? parse_cpu_list(nodes)
-                : access("/sys/devices/system/cpu", F_OK) == 0                           ? 1
-                                                                                         : -1;
+    out->numa = read_small("/sys/devices/system/node/online", nodes, sizeof(nodes)) == 0
+                    ? parse_cpu_list(nodes)
+                : access("/sys/devices/system/cpu", F_OK) == 0 ? 1
+                                                               : -1;
     if (os_cgroups(&groups) == 0) {
         walk_up(groups.v2, "cpu.max", least_cpu_max, &out->quota_milli);
         walk_up(groups.cpu, "cpu.cfs_quota_us", least_cfs, &out->quota_milli);
@@ -308,7 +313,8 @@ int os_ident(struct os_ident *out)
     (void)str_copy(out->version, sizeof(out->version), u.version);
     (void)str_copy(out->machine, sizeof(out->machine), u.machine);
     (void)str_copy(out->hostname, sizeof(out->hostname), u.nodename);
-    (void)snprintf(out->kernel, sizeof(out->kernel), "%s %s %s %s", u.sysname, u.release, u.version, u.machine);
+    (void)snprintf(out->kernel, sizeof(out->kernel), "%s %s %s %s", u.sysname, u.release, u.version,
+                   u.machine);
     buf_init(&text, TEXT_CAP);
     if (read_all("/etc/os-release", &text) == 0 || read_all("/usr/lib/os-release", &text) == 0)
         (void)parse_release(buf_str(&text), "PRETTY_NAME", out->system, sizeof(out->system));
@@ -317,14 +323,15 @@ int os_ident(struct os_ident *out)
     first_line_of("/etc/machine-id", out->machine_id, sizeof(out->machine_id));
     if (out->machine_id[0] == '\0')
         first_line_of("/var/lib/dbus/machine-id", out->machine_id, sizeof(out->machine_id));
-    first_line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", out->clock_source,
-                  sizeof(out->clock_source));
+    first_line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                  out->clock_source, sizeof(out->clock_source));
     return 0;
 }
 
 static int64_t soft_limit(const struct rlimit *l)
 {
-    return l->rlim_cur == RLIM_INFINITY || l->rlim_cur > INT64_MAX ? OS_NO_LIMIT : (int64_t)l->rlim_cur;
+    return l->rlim_cur == RLIM_INFINITY || l->rlim_cur > INT64_MAX ? OS_NO_LIMIT
+                                                                   : (int64_t)l->rlim_cur;
 }
 
 int os_limits(struct os_limits *out)
@@ -451,7 +458,8 @@ bool os_proc_has_env(int64_t pid, const char *name_value)
 
     buf_init(&block, TEXT_CAP);
     (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/environ", pid);
-    has = read_all(path, &block) == 0 && parse_proc_environ_has(buf_str(&block), block.len, name_value);
+    has = read_all(path, &block) == 0 &&
+          parse_proc_environ_has(buf_str(&block), block.len, name_value);
     buf_fini(&block);
     return has;
 }
@@ -512,7 +520,8 @@ int os_fs_kind(const char *path, char *dst, size_t room)
     (void)snprintf(device, sizeof(device), "%u:%u", (unsigned)((st.st_dev >> 8) & 0xfff),
                    (unsigned)((st.st_dev & 0xff) | ((st.st_dev >> 12) & 0xfff00)));
     buf_init(&mounts, TEXT_CAP);
-    if (read_all("/proc/self/mountinfo", &mounts) != 0 || !parse_mount_kind(buf_str(&mounts), real, device, dst, room))
+    if (read_all("/proc/self/mountinfo", &mounts) != 0 ||
+        !parse_mount_kind(buf_str(&mounts), real, device, dst, room))
         (void)snprintf(dst, room, "%#lx", (unsigned long)fs.f_type);
     buf_fini(&mounts);
     free(real);
@@ -521,7 +530,8 @@ int os_fs_kind(const char *path, char *dst, size_t room)
 
 int os_punch(int fd, uint64_t offset, uint64_t length)
 {
-    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length) == 0)
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length) ==
+        0)
         return 0;
     return errno == EOPNOTSUPP || errno == ENOSYS ? -ERR_UNSUP : err_from_errno(errno);
 }

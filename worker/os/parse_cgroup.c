@@ -1,4 +1,5 @@
-/* parse_cgroup.c: reads where Linux's control groups are and what they allow. Owns no file and asks nothing. */
+/* parse_cgroup.c: reads where Linux's control groups are and what they allow. Owns no file and
+ * asks nothing. */
 #include "worker/os/parse_cgroup.h"
 
 #include "common/clock.h"
@@ -19,7 +20,8 @@ struct mount {
     char options[1024]; /* of the super block */
 };
 
-/* Copies a word of the line with its \040 escapes undone; false when it does not fit. Moves behind it. */
+/* Copies a word of the line with its \040 escapes undone; false when it does not fit. Moves
+ * behind it. */
 static bool take_word(const char **p, char *dst, size_t room)
 {
     size_t n = 0;
@@ -29,8 +31,8 @@ static bool take_word(const char **p, char *dst, size_t room)
     while (**p != '\0' && **p != '\n' && **p != ' ') {
         char c = **p;
 
-        if (c == '\\' && (*p)[1] >= '0' && (*p)[1] <= '3' && (*p)[2] >= '0' && (*p)[2] <= '7' && (*p)[3] >= '0' &&
-            (*p)[3] <= '7') {
+        if (c == '\\' && (*p)[1] >= '0' && (*p)[1] <= '3' && (*p)[2] >= '0' && (*p)[2] <= '7' &&
+            (*p)[3] >= '0' && (*p)[3] <= '7') {
             c = (char)(((*p)[1] - '0') * 64 + ((*p)[2] - '0') * 8 + ((*p)[3] - '0'));
             *p += 3;
         }
@@ -60,7 +62,8 @@ static bool take_mount(const char *line, struct mount *m)
     const char *p = line;
 
     if (!skip_word(&p) || !skip_word(&p) || !take_word(&p, m->device, sizeof(m->device)) ||
-        !take_word(&p, m->root, sizeof(m->root)) || !take_word(&p, m->point, sizeof(m->point)) || !skip_word(&p))
+        !take_word(&p, m->root, sizeof(m->root)) || !take_word(&p, m->point, sizeof(m->point)) ||
+        !skip_word(&p))
         return false;
     for (;;) { /* optional fields, up to the lone hyphen */
         while (*p == ' ')
@@ -71,7 +74,8 @@ static bool take_mount(const char *line, struct mount *m)
             return false;
     }
     p++;
-    return take_word(&p, m->type, sizeof(m->type)) && skip_word(&p) && take_word(&p, m->options, sizeof(m->options));
+    return take_word(&p, m->type, sizeof(m->type)) && skip_word(&p) &&
+           take_word(&p, m->options, sizeof(m->options));
 }
 
 static const char *next_line(const char *p)
@@ -138,7 +142,8 @@ static const char *below(const char *path, const char *prefix)
     return path + n;
 }
 
-static void find_folder(const char *self, const char *mountinfo, const char *controller, char *dst, size_t room)
+static void find_folder(const char *self, const char *mountinfo, const char *controller, char *dst,
+                        size_t room)
 {
     char path[1024];
     struct mount m;
@@ -247,8 +252,9 @@ int parse_cgroup_cpu_stat(const char *text, int64_t *user_ns, int64_t *sys_ns)
 {
     int64_t user, sys;
 
-    if (!parse_proc_number(text, "user_usec", &user) || !parse_proc_number(text, "system_usec", &sys) ||
-        num_mul_i64(user, 1000, user_ns) != 0 || num_mul_i64(sys, 1000, sys_ns) != 0)
+    if (!parse_proc_number(text, "user_usec", &user) ||
+        !parse_proc_number(text, "system_usec", &sys) || num_mul_i64(user, 1000, user_ns) != 0 ||
+        num_mul_i64(sys, 1000, sys_ns) != 0)
         return -ERR_SYNTAX;
     return 0;
 }
@@ -257,11 +263,13 @@ int parse_cgroup_cpuacct(const char *usage, const char *stat, int64_t *user_ns, 
 {
     int64_t total, user, sys;
 
-    if (!take_i64(&usage, &total) || !parse_proc_number(stat, "user", &user) || !parse_proc_number(stat, "system", &sys))
+    if (!take_i64(&usage, &total) || !parse_proc_number(stat, "user", &user) ||
+        !parse_proc_number(stat, "system", &sys))
         return -ERR_SYNTAX;
     if (user == 0 && sys == 0)
         user = 1; /* less than a tick: what there is counts as the program's */
-    /* total * sys / (user + sys), without overflow: a share in parts of 2^20 is finer than the ticks. */
+    /* total * sys / (user + sys), without overflow: a share in parts of 2^20 is finer than the
+     * ticks. */
     while (user > (INT64_C(1) << 40) || sys > (INT64_C(1) << 40)) {
         user /= 2;
         sys /= 2;
@@ -285,7 +293,8 @@ int parse_cgroup_populated(const char *text, bool *populated)
     return 0;
 }
 
-bool parse_mount_kind(const char *mountinfo, const char *path, const char *device, char *dst, size_t room)
+bool parse_mount_kind(const char *mountinfo, const char *path, const char *device, char *dst,
+                      size_t room)
 {
     size_t best = 0;
     bool best_device = false, found = false;

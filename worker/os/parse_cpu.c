@@ -44,7 +44,8 @@ static int64_t number(const char *s, size_t n)
     return (int64_t)v;
 }
 
-static bool seen(const struct parse_cpu_place *places, size_t n, const struct parse_cpu_place *p, bool with_core)
+static bool seen(const struct parse_cpu_place *places, size_t n, const struct parse_cpu_place *p,
+                 bool with_core)
 {
     for (size_t i = 0; i < n; i++)
         if (places[i].package == p->package && (!with_core || places[i].core == p->core))
@@ -52,7 +53,8 @@ static bool seen(const struct parse_cpu_place *places, size_t n, const struct pa
     return false;
 }
 
-void parse_cpu_places(const struct parse_cpu_place *places, size_t n, int32_t *sockets, int32_t *cores)
+void parse_cpu_places(const struct parse_cpu_place *places, size_t n, int32_t *sockets,
+                      int32_t *cores)
 {
     *sockets = 0;
     *cores = 0;
@@ -95,7 +97,8 @@ void parse_cpu_info(const char *text, struct parse_cpu *out)
                 any_package = true;
             } else if (is(line, key, "core id") && n > 0) {
                 places[n - 1].core = number(value, value_len);
-            } else if ((is(line, key, "model name") || is(line, key, "Processor") || is(line, key, "cpu model")) &&
+            } else if ((is(line, key, "model name") || is(line, key, "Processor") ||
+                        is(line, key, "cpu model")) &&
                        out->model[0] == '\0') {
                 if (value_len >= sizeof(out->model))
                     value_len = sizeof(out->model) - 1;

@@ -135,7 +135,8 @@ int parse_proc_vmstat(const char *text, struct os_paging *out)
 {
     out->swap_in = -1;
     out->swap_out = -1;
-    if (!parse_proc_number(text, "pswpin", &out->swap_in) || !parse_proc_number(text, "pswpout", &out->swap_out))
+    if (!parse_proc_number(text, "pswpin", &out->swap_in) ||
+        !parse_proc_number(text, "pswpout", &out->swap_out))
         return -ERR_SYNTAX;
     return 0;
 }

@@ -1,4 +1,5 @@
-/* parse_text.h: reads small text files of a system: os-release, passwd, one-line files. Pure; any text is safe. */
+/* parse_text.h: reads small text files of a system: os-release, passwd, one-line files. Pure;
+ * any text is safe. */
 #ifndef MAKESPAN_WORKER_OS_PARSE_TEXT_H
 #define MAKESPAN_WORKER_OS_PARSE_TEXT_H
 
@@ -10,7 +11,8 @@
 
 struct os_user;
 
-/* The value of KEY= in an os-release file, its quotes and backslashes undone; false when it is not there or empty. */
+/* The value of KEY= in an os-release file, its quotes and backslashes undone; false when it is
+ * not there or empty. */
 bool parse_release(const char *text, const char *key, char *dst, size_t room);
 /* The user of that name in a passwd file. */
 bool parse_passwd(const char *text, const char *name, struct os_user *out);

@@ -38,8 +38,8 @@ static void done(const struct proc_output *output, void *arg)
     f(line, f_arg);
 }
 
-int probe_compiler_ask(struct loop *loop, const char *path, probe_compiler_f *f, void *arg, struct probe_compiler **out,
-                       struct diag *diag)
+int probe_compiler_ask(struct loop *loop, const char *path, probe_compiler_f *f, void *arg,
+                       struct probe_compiler **out, struct diag *diag)
 {
     static const char *const argv[] = {"cc", "--version", NULL};
     struct probe_compiler *ask = mem_xzalloc(sizeof(*ask));

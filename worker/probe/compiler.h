@@ -11,8 +11,9 @@ struct probe_compiler;
 /* `line` is "" when there is none. */
 typedef void probe_compiler_f(const char *line, void *arg);
 /* `path`: PATH of the builds. `f` is called once, from the loop, after at most 10 s. */
-int probe_compiler_ask(struct loop *loop, const char *path, probe_compiler_f *f, void *arg, struct probe_compiler **out,
-                       struct diag *diag) MUST_CHECK;
-void probe_compiler_cancel(struct probe_compiler **ask); /* NULL inside is fine; not needed after f */
+int probe_compiler_ask(struct loop *loop, const char *path, probe_compiler_f *f, void *arg,
+                       struct probe_compiler **out, struct diag *diag) MUST_CHECK;
+void probe_compiler_cancel(
+    struct probe_compiler **ask); /* NULL inside is fine; not needed after f */
 
 #endif

@@ -1,4 +1,5 @@
-/* load.c: the instrument of the load: its average of one minute, and how many threads can run now. */
+/* load.c: the instrument of the load: its average of one minute, and how many threads can run
+ * now. */
 #include "worker/os/os.h"
 #include "worker/probe/probe.h"
 

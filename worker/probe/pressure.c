@@ -1,4 +1,5 @@
-/* pressure.c: the instrument of waiting: time in which at least one task waited for processor, memory or input and output. */
+/* pressure.c: the instrument of waiting: time in which at least one task waited for processor,
+ * memory or input and output. */
 #include "worker/os/os.h"
 #include "worker/probe/probe.h"
 

@@ -1,6 +1,8 @@
-/* probe.h: one row of observations during a run, and the instruments that fill it: each a file of its own, each cheap and without allocation.
+/* probe.h: one row of observations during a run, and the instruments that fill it: each a file
+ * of its own, each cheap and without allocation.
  *
- * An instrument reads one thing of the system into its places of a row. What it cannot read stays absent: absent is not 0. */
+ * An instrument reads one thing of the system into its places of a row. What it cannot read
+ * stays absent: absent is not 0. */
 #ifndef MAKESPAN_WORKER_PROBE_PROBE_H
 #define MAKESPAN_WORKER_PROBE_PROBE_H
 
@@ -12,8 +14,8 @@
 enum { PROBE_PLACES = 32 }; /* instruments have the numbers 1 to 31 */
 
 struct probe_row {
-    int64_t at_ns; /* clock_mono_ns() */
-    uint32_t present; /* bit i: value[i] was read */
+    int64_t at_ns;               /* clock_mono_ns() */
+    uint32_t present;            /* bit i: value[i] was read */
     int64_t value[PROBE_PLACES]; /* by enum instrument */
 };
 

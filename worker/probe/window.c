@@ -42,15 +42,18 @@ void window_cpu_after(struct window_cpu *at)
     take_kernel(at);
 }
 
-void window_cpu_diff(const struct window_cpu *from, const struct window_cpu *to, int64_t tree_ns, struct window_cpu_used *out)
+void window_cpu_diff(const struct window_cpu *from, const struct window_cpu *to, int64_t tree_ns,
+                     struct window_cpu_used *out)
 {
     int64_t threads = -1, irq, programs;
 
     out->foreign_ns = -1;
     out->kernel_ns = -1;
     out->steal_ns = -1;
-    out->observer_ns = from->self_ns >= 0 && to->self_ns >= from->self_ns ? to->self_ns - from->self_ns : -1;
-    if (from->kernel_ns >= 0 && to->kernel_ns >= 0) /* a kernel thread that ended takes its time out of the sum */
+    out->observer_ns =
+        from->self_ns >= 0 && to->self_ns >= from->self_ns ? to->self_ns - from->self_ns : -1;
+    if (from->kernel_ns >= 0 &&
+        to->kernel_ns >= 0) /* a kernel thread that ended takes its time out of the sum */
         threads = to->kernel_ns > from->kernel_ns ? to->kernel_ns - from->kernel_ns : 0;
     if (!from->has_ticks || !to->has_ticks) {
         out->kernel_ns = threads;
@@ -63,7 +66,8 @@ void window_cpu_diff(const struct window_cpu *from, const struct window_cpu *to,
     if (tree_ns < 0)
         return;
     programs = to->ticks.user - from->ticks.user + to->ticks.system - from->ticks.system;
-    out->foreign_ns = programs - tree_ns - (threads > 0 ? threads : 0) - (out->observer_ns > 0 ? out->observer_ns : 0);
+    out->foreign_ns = programs - tree_ns - (threads > 0 ? threads : 0) -
+                      (out->observer_ns > 0 ? out->observer_ns : 0);
     if (out->foreign_ns < 0)
         out->foreign_ns = 0;
 }
@@ -75,9 +79,11 @@ void window_clocks_take(struct window_clocks *at)
     at->boot_ns = clock_boot_ns();
 }
 
-void window_clocks_diff(const struct window_clocks *from, const struct window_clocks *to, struct window_clocks_moved *out)
+void window_clocks_diff(const struct window_clocks *from, const struct window_clocks *to,
+                        struct window_clocks_moved *out)
 {
-    int64_t mono = to->mono_ns - from->mono_ns, boot = to->boot_ns - from->boot_ns, wall = to->wall_ns - from->wall_ns;
+    int64_t mono = to->mono_ns - from->mono_ns, boot = to->boot_ns - from->boot_ns,
+            wall = to->wall_ns - from->wall_ns;
     int64_t slept = boot - mono, stepped;
 
     out->suspend_ns = slept > CLOCKS_BLUR ? slept : 0;

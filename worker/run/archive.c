@@ -37,9 +37,12 @@ static const struct packer {
     const char *program;
     const char *magic;
     size_t len;
-} packers[] = {{"gzip", "\x1f\x8b", 2}, {"bzip2", "BZh", 3}, {"xz", "\xfd"
-                                                                   "7zXZ\0",
-                                                             6},
+} packers[] = {{"gzip", "\x1f\x8b", 2},
+               {"bzip2", "BZh", 3},
+               {"xz",
+                "\xfd"
+                "7zXZ\0",
+                6},
                {"zstd", "\x28\xb5\x2f\xfd", 4}};
 
 struct archive {
@@ -177,12 +180,14 @@ static void tar_ended(const struct proc_output *output, void *arg)
         str_escape(&said, buf_str(output->err), n);
     }
     if (end->exec_failed)
-        (void)snprintf(text, sizeof(text), "tar could not be started: %s", strerror(end->errno_value));
+        (void)snprintf(text, sizeof(text), "tar could not be started: %s",
+                       strerror(end->errno_value));
     else if (end->signaled)
         (void)snprintf(text, sizeof(text), "tar was ended by signal %d", end->signal);
     else
         (void)snprintf(text, sizeof(text), "%star ended with status %d: %s",
-                       code == -ERR_FULL ? "the disk is full: " : "", end->exit_status, buf_str(&said));
+                       code == -ERR_FULL ? "the disk is full: " : "", end->exit_status,
+                       buf_str(&said));
     buf_fini(&said);
     finish(a, code, text);
 }
@@ -190,7 +195,8 @@ static void tar_ended(const struct proc_output *output, void *arg)
 static void unpacker_ended(struct proc *proc, const struct proc_end *end, void *arg);
 
 /* A child of the build's user without anything but a path. */
-static void child_spec(const struct archive *a, struct proc_spec *spec, const char **env, char *path_var, size_t room)
+static void child_spec(const struct archive *a, struct proc_spec *spec, const char **env,
+                       char *path_var, size_t room)
 {
     (void)snprintf(path_var, room, "PATH=%s", a->env_path);
     env[0] = path_var;
@@ -305,10 +311,12 @@ static void unpacker_ended(struct proc *proc, const struct proc_end *end, void *
     else
         a->unpacker_code = end->exec_failed ? -ERR_CHILD : -ERR_CORRUPT;
     if (end->exec_failed)
-        (void)snprintf(a->unpacker_text, sizeof(a->unpacker_text), "this host has no %s to unpack the archive with: %s",
-                       a->packer->program, strerror(end->errno_value));
+        (void)snprintf(a->unpacker_text, sizeof(a->unpacker_text),
+                       "this host has no %s to unpack the archive with: %s", a->packer->program,
+                       strerror(end->errno_value));
     else if (a->unpacker_code != 0)
-        (void)snprintf(a->unpacker_text, sizeof(a->unpacker_text), "the archive cannot be unpacked: %s says that it is damaged",
+        (void)snprintf(a->unpacker_text, sizeof(a->unpacker_text),
+                       "the archive cannot be unpacked: %s says that it is damaged",
                        a->packer->program);
     if (unpacking)
         both_ended(a);
@@ -366,7 +374,8 @@ static void read_whole(struct archive *a)
 
         str_hex(seen, a->seen, 32);
         str_hex(want, a->want, 32);
-        (void)diag_error(a->diag, ERR_CHECKSUM, "its SHA-256 is %.16s… and should be %.16s…", seen, want);
+        (void)diag_error(a->diag, ERR_CHECKSUM, "its SHA-256 is %.16s… and should be %.16s…", seen,
+                         want);
         refuse(a, -ERR_CHECKSUM);
         return;
     }
@@ -419,7 +428,8 @@ static void timer_due(void *arg)
         loop_timer_set(a->timer, 0);
 }
 
-int archive_unpack(struct loop *loop, const struct archive_spec *spec, archive_f *f, void *arg, struct archive **out, struct diag *diag)
+int archive_unpack(struct loop *loop, const struct archive_spec *spec, archive_f *f, void *arg,
+                   struct archive **out, struct diag *diag)
 {
     struct archive *a = mem_xzalloc(sizeof(*a));
     struct tarcheck_limits limits = {.entries = spec->entries_max, .bytes = spec->bytes_max};

@@ -104,7 +104,8 @@ int env_new(const struct env_spec *spec, struct env **out, struct diag *diag)
         if (name_len(spec->own[i]) == 0) {
             env_free(&env);
             *out = NULL;
-            return diag_error(diag, ERR_INVAL, "`%s` is no variable: NAME=VALUE is needed", spec->own[i]);
+            return diag_error(diag, ERR_INVAL, "`%s` is no variable: NAME=VALUE is needed",
+                              spec->own[i]);
         }
         take(env, mem_xstrdup(spec->own[i]));
     }
@@ -135,21 +136,63 @@ const char *env_get(const struct env *env, const char *name)
     return at == NULL ? NULL : *at + strlen(name) + 1;
 }
 
-/* Whether a variable of this name changes how programs build: a name, or the start of one where a '*' stands. */
+/* Whether a variable of this name changes how programs build: a name, or the start of one where
+ * a '*' stands. */
 static bool steers(const char *name, size_t len)
 {
     static const char *const known[] = {
-        "MAKE*",     "MFLAGS", "GNUMAKE*",  "MAKELEVEL", "NINJA*",   "CMAKE*",    "CCACHE*",       "DISTCC*", "SCCACHE*",
-        "ICECC*",    "CC",     "CXX",       "CPP",       "LD",       "AR",        "AS",            "NM",      "RANLIB",
-        "*FLAGS",    "LDLIBS", "ARCH",      "CROSS*",    "KBUILD*",  "KCFLAGS",   "LD_*",          "GCC_*",   "COMPILER_PATH",
-        "C_INCLUDE_PATH", "CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "PKG_CONFIG*", "PYTHON*", "PERL5*", "CARGO*", "RUST*",
-        "GO*",       "OMP_*",  "GOMP_*",    "MALLOC_*",  "SOURCE_DATE_EPOCH", "CONFIG_SITE", "JOBS", "V", "O",
+        "MAKE*",
+        "MFLAGS",
+        "GNUMAKE*",
+        "MAKELEVEL",
+        "NINJA*",
+        "CMAKE*",
+        "CCACHE*",
+        "DISTCC*",
+        "SCCACHE*",
+        "ICECC*",
+        "CC",
+        "CXX",
+        "CPP",
+        "LD",
+        "AR",
+        "AS",
+        "NM",
+        "RANLIB",
+        "*FLAGS",
+        "LDLIBS",
+        "ARCH",
+        "CROSS*",
+        "KBUILD*",
+        "KCFLAGS",
+        "LD_*",
+        "GCC_*",
+        "COMPILER_PATH",
+        "C_INCLUDE_PATH",
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "LIBRARY_PATH",
+        "PKG_CONFIG*",
+        "PYTHON*",
+        "PERL5*",
+        "CARGO*",
+        "RUST*",
+        "GO*",
+        "OMP_*",
+        "GOMP_*",
+        "MALLOC_*",
+        "SOURCE_DATE_EPOCH",
+        "CONFIG_SITE",
+        "JOBS",
+        "V",
+        "O",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         size_t n = strlen(known[i]);
 
-        if (known[i][0] == '*' ? len >= n - 1 && memcmp(name + len - (n - 1), known[i] + 1, n - 1) == 0
+        if (known[i][0] == '*'
+                ? len >= n - 1 && memcmp(name + len - (n - 1), known[i] + 1, n - 1) == 0
             : known[i][n - 1] == '*' ? len >= n - 1 && memcmp(name, known[i], n - 1) == 0
                                      : len == n && memcmp(name, known[i], n) == 0)
             return true;
@@ -176,7 +219,8 @@ size_t env_dropped(const struct env *env, char *const *outer, size_t max, char *
             size_t len = name_len(outer[i]);
             char **mine;
 
-            if (len == 0 || len > 256 || !str_is_utf8(outer[i], len) || steers(outer[i], len) != (pass == 0))
+            if (len == 0 || len > 256 || !str_is_utf8(outer[i], len) ||
+                steers(outer[i], len) != (pass == 0))
                 continue;
             mine = find(env, outer[i], len);
             if (mine != NULL && strcmp(*mine, outer[i]) == 0)

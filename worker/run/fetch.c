@@ -48,7 +48,7 @@ struct fetch {
     uint64_t have;  /* bytes of the part that are in the file, and in the digest */
     uint64_t asked; /* up to here pieces were asked for */
     unsigned silences;
-    bool whole;     /* CHECK reads HASH, not HASH.part */
+    bool whole; /* CHECK reads HASH, not HASH.part */
     struct file *file;
     struct digest *digest;
     uint8_t *buffer;
@@ -93,7 +93,8 @@ static void end(struct fetch *f, int code, const char *text)
 
 static void tell(struct fetch *f)
 {
-    struct fetch_result r = {.code = f->code, .path = f->code == 0 ? f->path : NULL, .text = f->text};
+    struct fetch_result r = {
+        .code = f->code, .path = f->code == 0 ? f->path : NULL, .text = f->text};
     fetch_f *call = f->f;
     void *arg = f->arg;
 
@@ -185,7 +186,8 @@ static int append(struct fetch *f, const uint8_t *bytes, size_t n)
     }
 }
 
-void fetch_data(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t offset, uint64_t total, const uint8_t *bytes, size_t n)
+void fetch_data(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t offset,
+                uint64_t total, const uint8_t *bytes, size_t n)
 {
     struct fetch *f = fetch;
     struct fetch_blob *b;
@@ -194,7 +196,8 @@ void fetch_data(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t of
     if (f->state != ASK || memcmp(hash, f->hash, FETCH_HASH) != 0 || offset != f->have || n == 0)
         return;
     if (total != f->size || n > f->size - f->have) {
-        end(f, -ERR_PROTO, "the coordinator sends an archive of another size than the one announced");
+        end(f, -ERR_PROTO,
+            "the coordinator sends an archive of another size than the one announced");
         return;
     }
     r = append(f, bytes, n);
@@ -254,7 +257,8 @@ static void start_over(struct fetch *f)
     if (r == 0)
         r = fetch_store_path(&f->store, f->hex, true, part);
     if (r == 0)
-        r = file_open(part, FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNC | FILE_NOFOLLOW, 0600, &f->file);
+        r = file_open(part, FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNC | FILE_NOFOLLOW, 0600,
+                      &f->file);
     if (r != 0) {
         broken(f, r, "the archive cannot be written");
         return;
@@ -321,7 +325,8 @@ static void timer_due(void *arg)
         break;
     case ASK:
         if (++f->silences >= SILENCES) {
-            end(f, -ERR_TIMEOUT, "the coordinator did not send the archive though it was asked for it five times");
+            end(f, -ERR_TIMEOUT,
+                "the coordinator did not send the archive though it was asked for it five times");
             break;
         }
         f->asked = f->have;
@@ -332,7 +337,8 @@ static void timer_due(void *arg)
 
 /* --- the object and the wish --- */
 
-int fetch_new(struct loop *loop, const struct fetch_conf *conf, struct fetch **out, struct diag *diag)
+int fetch_new(struct loop *loop, const struct fetch_conf *conf, struct fetch **out,
+              struct diag *diag)
 {
     struct fetch *f = mem_xzalloc(sizeof(*f));
     int r;
@@ -345,7 +351,8 @@ int fetch_new(struct loop *loop, const struct fetch_conf *conf, struct fetch **o
     r = fetch_store_open(&f->store, conf->dir, conf->budget);
     if (r != 0) {
         free(f);
-        return diag_error(diag, r, "the folder of archives %s cannot be used: %s", conf->dir, err_text(r));
+        return diag_error(diag, r, "the folder of archives %s cannot be used: %s", conf->dir,
+                          err_text(r));
     }
     f->timer = loop_timer_new(loop, timer_due, f);
     fetch_store_keep_budget(&f->store, 0, NULL, NULL);
@@ -367,7 +374,8 @@ void fetch_free(struct fetch **fetch)
     *fetch = NULL;
 }
 
-int fetch_get(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t size, fetch_f *f, void *arg, struct diag *diag)
+int fetch_get(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t size, fetch_f *f,
+              void *arg, struct diag *diag)
 {
     char part[FILE_PATH_MAX];
     struct fetch_blob *b;
@@ -392,7 +400,9 @@ int fetch_get(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t size
     b = fetch_store_find(&fetch->store, fetch->hex);
     fetch->whole = b != NULL && !b->part;
     r = b == NULL ? -ERR_NOTFOUND
-                  : file_open(fetch->whole ? fetch->path : part, FILE_READ | (fetch->whole ? 0 : FILE_WRITE) | FILE_NOFOLLOW, 0, &fetch->file);
+                  : file_open(fetch->whole ? fetch->path : part,
+                              FILE_READ | (fetch->whole ? 0 : FILE_WRITE) | FILE_NOFOLLOW, 0,
+                              &fetch->file);
     if (r == 0)
         loop_timer_set(fetch->timer, 0);
     else

@@ -1,6 +1,8 @@
-/* fetch_store.c: the folder of archives: what is in it, in which order it was used, what goes when it is too much.
+/* fetch_store.c: the folder of archives: what is in it, in which order it was used, what goes
+ * when it is too much.
  *
- * HASH is whole, HASH.part is not, `index` has a line a hash with the number of its last use. What the index does not know counts as never used. */
+ * HASH is whole, HASH.part is not, `index` has a line a hash with the number of its last use.
+ * What the index does not know counts as never used. */
 #include "worker/run/fetch_store.h"
 
 #include "common/buf.h"
@@ -19,7 +21,8 @@
 #define HEX FETCH_STORE_HEX
 #define INDEX_MAX (1024 * 1024)
 
-int fetch_store_path(const struct fetch_store *store, const char *hex, bool part, char dst[FILE_PATH_MAX])
+int fetch_store_path(const struct fetch_store *store, const char *hex, bool part,
+                     char dst[FILE_PATH_MAX])
 {
     char name[HEX + 8];
 
@@ -68,7 +71,8 @@ static int note_file(const char *name, void *arg)
 
     if ((!part && n != HEX) || !is_hex(name))
         return 0;
-    if (file_path(path, sizeof(path), store->dir, name) != 0 || file_stat(path, &st) != 0 || st.type != FILE_T_FILE)
+    if (file_path(path, sizeof(path), store->dir, name) != 0 || file_stat(path, &st) != 0 ||
+        st.type != FILE_T_FILE)
         return 0;
     memcpy(hex, name, HEX);
     hex[HEX] = '\0';
@@ -89,7 +93,8 @@ static void read_index(struct fetch_store *store)
     char path[FILE_PATH_MAX];
     const char *p;
 
-    if (file_path(path, sizeof(path), store->dir, "index") != 0 || file_read_all(path, INDEX_MAX, &text) != 0) {
+    if (file_path(path, sizeof(path), store->dir, "index") != 0 ||
+        file_read_all(path, INDEX_MAX, &text) != 0) {
         buf_fini(&text);
         return;
     }
@@ -99,7 +104,8 @@ static void read_index(struct fetch_store *store)
         struct fetch_blob *b;
         uint64_t used;
 
-        if (n > HEX + 1 && p[HEX] == ' ' && is_hex(p) && num_parse_digits(p + HEX + 1, n - HEX - 1, &used) == 0) {
+        if (n > HEX + 1 && p[HEX] == ' ' && is_hex(p) &&
+            num_parse_digits(p + HEX + 1, n - HEX - 1, &used) == 0) {
             memcpy(hex, p, HEX);
             hex[HEX] = '\0';
             b = fetch_store_find(store, hex);
@@ -177,7 +183,8 @@ bool fetch_store_drop_oldest(struct fetch_store *store, const char *keep, const 
     for (size_t i = 0; i < store->count; i++) {
         struct fetch_blob *b = &store->blob[i];
 
-        if ((keep != NULL && strcmp(b->hex, keep) == 0) || (wish != NULL && strcmp(b->hex, wish) == 0))
+        if ((keep != NULL && strcmp(b->hex, keep) == 0) ||
+            (wish != NULL && strcmp(b->hex, wish) == 0))
             continue;
         if (oldest == NULL || b->used < oldest->used)
             oldest = b;
@@ -185,7 +192,8 @@ bool fetch_store_drop_oldest(struct fetch_store *store, const char *keep, const 
     return oldest != NULL && fetch_store_drop(store, oldest) == 0;
 }
 
-void fetch_store_keep_budget(struct fetch_store *store, uint64_t coming, const char *keep, const char *wish)
+void fetch_store_keep_budget(struct fetch_store *store, uint64_t coming, const char *keep,
+                             const char *wish)
 {
     uint64_t sum;
 
@@ -193,5 +201,6 @@ void fetch_store_keep_budget(struct fetch_store *store, uint64_t coming, const c
         sum = coming;
         for (size_t i = 0; i < store->count; i++)
             sum += store->blob[i].size;
-    } while (store->budget > 0 && sum > store->budget && fetch_store_drop_oldest(store, keep, wish));
+    } while (store->budget > 0 && sum > store->budget &&
+             fetch_store_drop_oldest(store, keep, wish));
 }

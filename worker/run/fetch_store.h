@@ -1,4 +1,5 @@
-/* fetch_store.h: the folder of archives that fetch.c fills: what is in it and what goes first. For fetch.c alone. */
+/* fetch_store.h: the folder of archives that fetch.c fills: what is in it and what goes first.
+ * For fetch.c alone. */
 #ifndef MAKESPAN_WORKER_RUN_FETCH_STORE_H
 #define MAKESPAN_WORKER_RUN_FETCH_STORE_H
 
@@ -30,7 +31,8 @@ struct fetch_store {
 /* Makes the folder and reads it. */
 int fetch_store_open(struct fetch_store *store, const char *dir, uint64_t budget) MUST_CHECK;
 void fetch_store_close(struct fetch_store *store);
-int fetch_store_path(const struct fetch_store *store, const char *hex, bool part, char dst[FILE_PATH_MAX]) MUST_CHECK;
+int fetch_store_path(const struct fetch_store *store, const char *hex, bool part,
+                     char dst[FILE_PATH_MAX]) MUST_CHECK;
 /* Valid until the next add or drop; NULL when it is not there. */
 struct fetch_blob *fetch_store_find(struct fetch_store *store, const char *hex);
 struct fetch_blob *fetch_store_add(struct fetch_store *store, const char *hex);
@@ -40,6 +42,7 @@ int fetch_store_drop(struct fetch_store *store, struct fetch_blob *blob) MUST_CH
 /* Throws away the least recently used but these two (NULL: none); false when there is none. */
 bool fetch_store_drop_oldest(struct fetch_store *store, const char *keep, const char *wish);
 /* As many as it takes until `coming` more bytes are within the budget. */
-void fetch_store_keep_budget(struct fetch_store *store, uint64_t coming, const char *keep, const char *wish);
+void fetch_store_keep_budget(struct fetch_store *store, uint64_t coming, const char *keep,
+                             const char *wish);
 
 #endif

@@ -62,9 +62,16 @@ static void finish(struct hostdir *h, const char *says)
 static int ask(struct hostdir *h, const char *const *question, proc_output_f *f, struct diag *diag)
 {
     /* Nothing is written to the folder, and no program is started that its configuration names. */
-    const char *argv[16] = {"git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", h->dir};
-    const char *env[] = {h->path_var,          "LC_ALL=C",           "TZ=UTC", "HOME=/", "GIT_OPTIONAL_LOCKS=0",
-                         "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", NULL};
+    const char *argv[16] = {"git", "-c",  "safe.directory=*", "-c", "core.fsmonitor=false",
+                            "-C",  h->dir};
+    const char *env[] = {h->path_var,
+                         "LC_ALL=C",
+                         "TZ=UTC",
+                         "HOME=/",
+                         "GIT_OPTIONAL_LOCKS=0",
+                         "GIT_TERMINAL_PROMPT=0",
+                         "GIT_CONFIG_NOSYSTEM=1",
+                         NULL};
     struct proc_spec spec = PROC_SPEC_INIT;
     size_t n = 7;
 
@@ -82,7 +89,8 @@ static int ask(struct hostdir *h, const char *const *question, proc_output_f *f,
 
 static bool went_well(const struct proc_output *output)
 {
-    return !output->timed_out && !output->end.signaled && !output->end.exec_failed && output->end.exit_status == 0;
+    return !output->timed_out && !output->end.signaled && !output->end.exec_failed &&
+           output->end.exit_status == 0;
 }
 
 static void on_status(const struct proc_output *output, void *arg)
@@ -92,8 +100,10 @@ static void on_status(const struct proc_output *output, void *arg)
 
     CAST_OBJ(h, arg, HOSTDIR_MAGIC);
     h->child = NULL;
-    /* A listing that was cut off has changes in it; one that failed leaves open whether there are any, and that is said as a change. */
-    (void)snprintf(says, sizeof(says), "%s%s", h->commit, went_well(output) && output->out->len == 0 ? "" : "+dirty");
+    /* A listing that was cut off has changes in it; one that failed leaves open whether there
+     * are any, and that is said as a change. */
+    (void)snprintf(says, sizeof(says), "%s%s", h->commit,
+                   went_well(output) && output->out->len == 0 ? "" : "+dirty");
     finish(h, says);
 }
 
@@ -122,7 +132,8 @@ static void on_commit(const struct proc_output *output, void *arg)
     }
 }
 
-int hostdir_ask(struct loop *loop, const struct hostdir_spec *spec, hostdir_f *f, void *arg, struct hostdir **out, struct diag *diag)
+int hostdir_ask(struct loop *loop, const struct hostdir_spec *spec, hostdir_f *f, void *arg,
+                struct hostdir **out, struct diag *diag)
 {
     static const char *const head[] = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}", NULL};
     struct hostdir *h = mem_xzalloc(sizeof(*h));

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 
 #define MEASURE_MAGIC 0x6d656173u
-#define PAUSE (5 * CLOCK_SEC) /* a sample that comes later than this was not merely scheduled late */
+/* A sample that comes later than this was not merely scheduled late. */
+#define PAUSE (5 * CLOCK_SEC)
 
 struct measure {
     unsigned magic;
@@ -90,10 +91,13 @@ static void mark_clocks(const struct measure *m, struct marks *marks)
 
     window_clocks_diff(&m->clocks_before, &m->clocks_after, &moved);
     if (moved.suspend_ns != 0)
-        marks_add(marks, MARK_SUSPEND, "the system slept for %s", num_duration_text(text, sizeof(text), moved.suspend_ns));
+        marks_add(marks, MARK_SUSPEND, "the system slept for %s",
+                  num_duration_text(text, sizeof(text), moved.suspend_ns));
     if (moved.step_ns != 0)
-        marks_add(marks, MARK_CLOCK_STEP, "the wall clock was set %s by %s", moved.step_ns > 0 ? "forward" : "back",
-                  num_duration_text(text, sizeof(text), moved.step_ns > 0 ? moved.step_ns : -moved.step_ns));
+        marks_add(marks, MARK_CLOCK_STEP, "the wall clock was set %s by %s",
+                  moved.step_ns > 0 ? "forward" : "back",
+                  num_duration_text(text, sizeof(text),
+                                    moved.step_ns > 0 ? moved.step_ns : -moved.step_ns));
     if (meter_longest_gap(m->meter) > PAUSE && moved.suspend_ns == 0)
         marks_add(marks, MARK_PAUSED, "the worker was stopped, or could not run, for %s",
                   num_duration_text(text, sizeof(text), meter_longest_gap(m->meter)));
@@ -107,8 +111,10 @@ static void step_ended(const struct step_result *result, void *arg)
 
     CAST_OBJ(m, arg, MEASURE_MAGIC);
     if (result->ending != ENDING_NOEXEC) {
-        window_cpu_diff(&m->cpu_before, &m->cpu_after,
-                        result->usage.way != CPU_WAY_NONE ? result->usage.user_ns + result->usage.sys_ns : -1, &used);
+        window_cpu_diff(
+            &m->cpu_before, &m->cpu_after,
+            result->usage.way != CPU_WAY_NONE ? result->usage.user_ns + result->usage.sys_ns : -1,
+            &used);
         mark_clocks(m, &r.step.marks);
     }
     r.foreign_ns = used.foreign_ns;
@@ -119,8 +125,9 @@ static void step_ended(const struct step_result *result, void *arg)
     m->f(&r, m->arg);
 }
 
-int measure_start(struct loop *loop, const struct step_spec *spec, struct meter *meter, int64_t interval_ns, measure_end_f *f,
-                  void *arg, struct measure **out, struct diag *diag)
+int measure_start(struct loop *loop, const struct step_spec *spec, struct meter *meter,
+                  int64_t interval_ns, measure_end_f *f, void *arg, struct measure **out,
+                  struct diag *diag)
 {
     struct measure *m = mem_xzalloc(sizeof(*m));
     struct step_spec own = *spec;

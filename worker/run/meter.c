@@ -42,7 +42,8 @@ struct meter {
 
 struct meter *meter_new(void)
 {
-    static_assert(METER_ROWS * METER_INSTRUMENTS <= METER_POINTS_MAX, "all points of all rows go into one message");
+    static_assert(METER_ROWS * METER_INSTRUMENTS <= METER_POINTS_MAX,
+                  "all points of all rows go into one message");
     return mem_xzalloc(sizeof(struct meter));
 }
 

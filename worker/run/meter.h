@@ -1,7 +1,8 @@
 /* meter.h: samples during a run, in memory that is there before it begins.
  *
- * At most METER_ROWS rows: when they are full every second one is dropped and the interval doubles. The first sample's own cost sets the
- * interval too: at least 1 s and at least 2000 times what a sample takes, so that a slow machine is sampled less often. */
+ * At most METER_ROWS rows: when they are full every second one is dropped and the interval
+ * doubles. The first sample's own cost sets the interval too: at least 1 s and at least 2000
+ * times what a sample takes, so that a slow machine is sampled less often. */
 #ifndef MAKESPAN_WORKER_RUN_METER_H
 #define MAKESPAN_WORKER_RUN_METER_H
 
@@ -23,7 +24,8 @@ typedef void meter_extra_f(struct probe_row *row, void *arg);
 
 struct meter *meter_new(void) MUST_CHECK;
 void meter_free(struct meter **meter);
-/* Forgets all rows and takes the readings that counters are counted from. interval_ns 0: METER_INTERVAL_NS. `extra` may be NULL. */
+/* Forgets all rows and takes the readings that counters are counted from. interval_ns 0:
+ * METER_INTERVAL_NS. `extra` may be NULL. */
 void meter_start(struct meter *meter, int64_t interval_ns, meter_extra_f *extra, void *arg);
 /* The instant that times of points are counted from: the spawn. */
 void meter_zero(struct meter *meter, int64_t start_ns);

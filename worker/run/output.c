@@ -1,4 +1,5 @@
-/* output.c: the output file of a command: head and tail kept, the middle given back while it grows. */
+/* output.c: the output file of a command: head and tail kept, the middle given back while it
+ * grows. */
 #include "worker/run/output.h"
 
 #include "common/buf.h"
@@ -58,7 +59,8 @@ int output_new(const struct output_opts *opts, struct output **out, struct diag 
     if (r == -ERR_NOTFOUND)
         r = 0;
     if (r == 0)
-        r = file_open(opts->path, FILE_APPEND | FILE_CREATE | FILE_EXCL | FILE_NOFOLLOW, 0600, &o->child);
+        r = file_open(opts->path, FILE_APPEND | FILE_CREATE | FILE_EXCL | FILE_NOFOLLOW, 0600,
+                      &o->child);
     if (r == 0)
         r = file_open(opts->path, FILE_READ | FILE_WRITE | FILE_NOFOLLOW, 0600, &o->own);
     if (r == 0 && opts->set_user)
@@ -67,7 +69,8 @@ int output_new(const struct output_opts *opts, struct output **out, struct diag 
         r = file_append(o->child, MARK, MARK_LEN);
     if (r != 0) {
         output_free(&o);
-        return diag_error(diag, r, "the output file %s cannot be made: %s", opts->path, err_text(r));
+        return diag_error(diag, r, "the output file %s cannot be made: %s", opts->path,
+                          err_text(r));
     }
     o->last_size = MARK_LEN;
     o->last_look_ns = clock_mono_ns();
@@ -121,7 +124,8 @@ static void keep_tail(struct output *o, uint64_t from, uint64_t size)
     o->kept_len = old + read_file(o, size - n, o->kept + old, (size_t)n);
 }
 
-/* Without holes: the file is cut behind its head. What is written between the last look at the size and the cut is lost, so that gap is kept short. */
+/* Without holes: the file is cut behind its head. What is written between the last look at the
+ * size and the cut is lost, so that gap is kept short. */
 static void cut_file(struct output *o, uint64_t size)
 {
     uint64_t end = MARK_LEN + o->head, now = size;
@@ -261,7 +265,8 @@ static size_t read_output(struct output *o, uint64_t offset, uint8_t *dst, size_
     return read_file(o, o->base + offset, dst, n);
 }
 
-int output_piece(struct output *output, uint64_t *cursor, uint64_t *offset, const uint8_t **bytes, size_t *n)
+int output_piece(struct output *output, uint64_t *cursor, uint64_t *offset, const uint8_t **bytes,
+                 size_t *n)
 {
     struct output *o = output;
     bool gap = output_was_cut(o);
@@ -302,13 +307,15 @@ void output_last_line(struct output *output, char *dst, size_t room)
     size_t n = read_output(o, from, look_at, (size_t)(o->total - from)), start;
 
     dst[0] = '\0';
-    while (n > 0 && (look_at[n - 1] == '\n' || look_at[n - 1] == '\r' || look_at[n - 1] == ' ' || look_at[n - 1] == '\t'))
+    while (n > 0 && (look_at[n - 1] == '\n' || look_at[n - 1] == '\r' || look_at[n - 1] == ' ' ||
+                     look_at[n - 1] == '\t'))
         n--;
     start = n;
     while (start > 0 && look_at[start - 1] != '\n')
         start--;
+    /* Its end: a question stands there. An escape takes four bytes at most. */
     if (n - start > room / 4)
-        start = n - room / 4; /* its end: a question stands there. An escape takes four bytes at most. */
+        start = n - room / 4;
     while (start < n && (look_at[start] & 0xc0) == 0x80 && start > 0 && n - start > 4)
         start++; /* not within a character */
     str_escape(&text, look_at + start, n - start);

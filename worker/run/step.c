@@ -40,7 +40,7 @@ struct step {
     struct loop_timer *limit; /* time limit, then grace */
     enum ending why;          /* ENDING_TIMEOUT or ENDING_CANCEL, else ENDING_NONE */
     bool leader_ended;
-    bool killed;  /* the confine is through with the tree */
+    bool killed; /* the confine is through with the tree */
     int64_t ended_ns;
     struct proc_end end;
     struct step_result result;
@@ -52,10 +52,11 @@ static const char *signal_name(int number, char text[16])
         int number;
         const char *name;
     } known[] = {
-        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
-        {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},
-        {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"}, {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
-        {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
+        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -80,7 +81,8 @@ static void say(struct step *s)
         if (r->exit_status == 0)
             return;
         if (r->exit_status > 128 && r->exit_status <= 128 + 64)
-            (void)snprintf(r->text, sizeof(r->text), "exited with status %d, which a shell gives for %s", r->exit_status,
+            (void)snprintf(r->text, sizeof(r->text),
+                           "exited with status %d, which a shell gives for %s", r->exit_status,
                            signal_name(r->exit_status - 128, name));
         else
             (void)snprintf(r->text, sizeof(r->text), "exited with status %d", r->exit_status);
@@ -121,11 +123,14 @@ static void mark_output(struct step *s)
     }
     diag_free(&diag);
     if (output_was_truncated(o))
-        marks_add(&r->marks, MARK_OUTPUT_TRUNCATED, "the command shortened its own output file; what was in it before is lost");
+        marks_add(&r->marks, MARK_OUTPUT_TRUNCATED,
+                  "the command shortened its own output file; what was in it before is lost");
     if (output_was_cut(o))
         marks_add(&r->marks, MARK_OUTPUT_CUT, "of %s the start and the end were kept%s",
                   num_size_text(total, sizeof(total), output_total(o)),
-                  output_is_exact(o) ? "" : "; files have no holes here, bytes near the end may be missing");
+                  output_is_exact(o)
+                      ? ""
+                      : "; files have no holes here, bytes near the end may be missing");
 }
 
 static void mark_tree(struct step *s, const struct confine_left *left)
@@ -136,12 +141,14 @@ static void mark_tree(struct step *s, const struct confine_left *left)
     r->stuck = left->stuck;
     /* Of a command that was ended by force, what had to be killed is no finding. */
     if (left->stuck > 0)
-        marks_add(&r->marks, MARK_SURVIVORS, "%zu processes could not be ended: %s", left->stuck, left->names);
+        marks_add(&r->marks, MARK_SURVIVORS, "%zu processes could not be ended: %s", left->stuck,
+                  left->names);
     else if (left->killed > 0 && s->why == ENDING_NONE)
         marks_add(&r->marks, MARK_SURVIVORS, "%zu %s left at the end and killed: %s", left->killed,
                   left->killed == 1 ? "process was" : "processes were", left->names);
     if (!confine_is_confined(s->spec.confine))
-        marks_add(&r->marks, MARK_UNCONFINED, "no control groups: processes were followed by descent");
+        marks_add(&r->marks, MARK_UNCONFINED,
+                  "no control groups: processes were followed by descent");
 }
 
 /* CPU time: at once where a control group counts it, after all are dead where wait4() does. */
@@ -175,8 +182,10 @@ static void compare_cpu(struct step *s)
     int64_t group = r->usage.user_ns + r->usage.sys_ns, wait = r->wait.user_ns + r->wait.sys_ns;
 
     /* The group holds the leader and more: it cannot have used less. */
-    if ((r->usage.way == CPU_WAY_CGROUP1 || r->usage.way == CPU_WAY_CGROUP2) && wait > group + group / 50 + CPU_BLUR)
-        marks_add(&r->marks, MARK_CPU_DISAGREE, "the control group says %.3f s of processor time, wait4() %.3f s",
+    if ((r->usage.way == CPU_WAY_CGROUP1 || r->usage.way == CPU_WAY_CGROUP2) &&
+        wait > group + group / 50 + CPU_BLUR)
+        marks_add(&r->marks, MARK_CPU_DISAGREE,
+                  "the control group says %.3f s of processor time, wait4() %.3f s",
                   (double)group / 1e9, (double)wait / 1e9);
 }
 
@@ -219,7 +228,8 @@ static void set_ending(struct step *s, bool known)
         r->ending = s->why;
     else if (known && e->exec_failed) {
         r->ending = ENDING_NOEXEC;
-        (void)snprintf(r->text, sizeof(r->text), "/bin/sh could not be started: %s", strerror(e->errno_value));
+        (void)snprintf(r->text, sizeof(r->text), "/bin/sh could not be started: %s",
+                       strerror(e->errno_value));
     } else
         r->ending = e->signaled ? ENDING_SIGNAL : ENDING_EXIT;
     r->ok = r->ending == ENDING_EXIT && r->exit_status == 0;
@@ -299,7 +309,8 @@ static void force(struct step *s, enum ending why)
     s->state = ENDING;
     confine_signal(s->group, SIGTERM);
     confine_signal(s->group, SIGCONT); /* who is stopped would not hear it */
-    loop_timer_set(s->limit, s->spec.kill_grace_ns > 0 ? s->spec.kill_grace_ns : STEP_KILL_GRACE_NS);
+    loop_timer_set(s->limit,
+                   s->spec.kill_grace_ns > 0 ? s->spec.kill_grace_ns : STEP_KILL_GRACE_NS);
 }
 
 static void limit_due(void *arg)
@@ -375,7 +386,8 @@ static int spawn(struct step *s, const struct step_spec *spec, struct diag *diag
     return r;
 }
 
-int step_start(struct loop *loop, const struct step_spec *spec, step_end_f *f, void *arg, struct step **out, struct diag *diag)
+int step_start(struct loop *loop, const struct step_spec *spec, step_end_f *f, void *arg,
+               struct step **out, struct diag *diag)
 {
     struct step *s = mem_xzalloc(sizeof(*s));
     struct diag *why;
@@ -406,7 +418,8 @@ int step_start(struct loop *loop, const struct step_spec *spec, step_end_f *f, v
         s->result.ending = ENDING_NOEXEC;
         s->result.exit_status = -1;
         s->result.usage = (struct confine_usage){.way = CPU_WAY_NONE, .peak_bytes = -1};
-        (void)snprintf(s->result.text, sizeof(s->result.text), "/bin/sh could not be started: %s", diag_first(why));
+        (void)snprintf(s->result.text, sizeof(s->result.text), "/bin/sh could not be started: %s",
+                       diag_first(why));
         if (spec->after != NULL)
             spec->after(&s->end, spec->hook_arg);
         confine_end(&s->group);

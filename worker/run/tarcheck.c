@@ -1,7 +1,8 @@
 /* tarcheck.c: reads a tar archive as it comes and says whether it may be unpacked.
  *
  *     HEADER   a block of 512 bytes is being collected
- *     META     the data of a header that speaks of the next entry (pax, GNU's long names) is being collected
+ *     META     the data of a header that speaks of the next entry (pax, GNU's long names) is
+ *              being collected
  *     SKIP     the data of a file is passed over
  *     PAD      the rest of its last block
  *     TAIL     behind the end: zeros alone */
@@ -45,8 +46,8 @@ struct tarcheck {
     int code; /* of the first refusal; kept */
     char *text;
     uint8_t block[BLOCK];
-    size_t have;     /* bytes in block */
-    uint64_t left;   /* of META or SKIP */
+    size_t have;   /* bytes in block */
+    uint64_t left; /* of META or SKIP */
     size_t pad;
     char meta_kind;
     struct buf meta;
@@ -164,7 +165,8 @@ static size_t text_len(const uint8_t *p, size_t n)
 /* The name in the header itself: ustar's prefix, a slash, the name. */
 static size_t header_name(const uint8_t *b, char dst[512])
 {
-    size_t n = 0, name = text_len(b, 100), prefix = memcmp(b + 257, "ustar\0", 6) == 0 ? text_len(b + 345, 155) : 0;
+    size_t n = 0, name = text_len(b, 100),
+           prefix = memcmp(b + 257, "ustar\0", 6) == 0 ? text_len(b + 345, 155) : 0;
 
     if (prefix > 0) {
         memcpy(dst, b + 345, prefix);
@@ -183,10 +185,12 @@ static bool key_is(const char *key, size_t n, const char *name)
 }
 
 /* One record "KEY=VALUE" of a pax header. */
-static int pax_record(struct tarcheck *t, const char *key, size_t key_len, const char *value, size_t value_len)
+static int pax_record(struct tarcheck *t, const char *key, size_t key_len, const char *value,
+                      size_t value_len)
 {
     struct saying *s = &t->next;
-    bool path = key_is(key, key_len, "path"), link = key_is(key, key_len, "linkpath"), size = key_is(key, key_len, "size");
+    bool path = key_is(key, key_len, "path"), link = key_is(key, key_len, "linkpath"),
+         size = key_is(key, key_len, "size");
 
     if (key_len >= 11 && memcmp(key, "GNU.sparse.", 11) == 0)
         return refuse(t, ERR_DENIED, NULL, 0, "it holds a sparse file");
@@ -203,7 +207,8 @@ static int pax_record(struct tarcheck *t, const char *key, size_t key_len, const
     if ((path ? s->path : s->link) != NULL)
         return refuse(t, ERR_DENIED, NULL, 0, "an entry is named twice");
     if (memchr(value, '\0', value_len) != NULL || value_len == 0)
-        return refuse(t, ERR_DENIED, NULL, 0, "a name in a pax header is empty or holds a NUL byte");
+        return refuse(t, ERR_DENIED, NULL, 0,
+                      "a name in a pax header is empty or holds a NUL byte");
     if (path) {
         s->path = mem_xstrndup(value, value_len);
         s->path_len = value_len;
@@ -227,14 +232,15 @@ static int pax_header(struct tarcheck *t)
 
         while (p + digits < end && p[digits] >= '0' && p[digits] <= '9')
             digits++;
-        if (digits == 0 || digits > 8 || num_parse_digits(p, digits, &len) != 0 || len > (uint64_t)(end - p) || len < digits + 3 ||
-            p[digits] != ' ' || p[len - 1] != '\n')
+        if (digits == 0 || digits > 8 || num_parse_digits(p, digits, &len) != 0 ||
+            len > (uint64_t)(end - p) || len < digits + 3 || p[digits] != ' ' || p[len - 1] != '\n')
             return damaged(t, "a pax header is damaged");
         head = digits + 1;
         eq = memchr(p + head, '=', (size_t)len - head - 1);
         if (eq == NULL)
             return damaged(t, "a pax header is damaged");
-        r = pax_record(t, p + head, (size_t)(eq - (p + head)), eq + 1, (size_t)((p + len - 1) - (eq + 1)));
+        r = pax_record(t, p + head, (size_t)(eq - (p + head)), eq + 1,
+                       (size_t)((p + len - 1) - (eq + 1)));
         if (r != 0)
             return r;
         p += len;
@@ -272,10 +278,12 @@ static int bad_kind(struct tarcheck *t, char kind, const char *name, size_t n)
     }
 }
 
-static int symbolic_link(struct tarcheck *t, const char *path, const char *target, size_t n, const char *name, size_t name_len)
+static int symbolic_link(struct tarcheck *t, const char *path, const char *target, size_t n,
+                         const char *name, size_t name_len)
 {
     bool later;
-    const char *why = path[0] == '\0' ? "is a link in place of the folder itself" : tarname_link(path, target, n, &later);
+    const char *why = path[0] == '\0' ? "is a link in place of the folder itself"
+                                      : tarname_link(path, target, n, &later);
     char *copy;
     int r;
 
@@ -287,17 +295,21 @@ static int symbolic_link(struct tarcheck *t, const char *path, const char *targe
     return r == 0 ? 0 : refuse(t, ERR_LIMIT, NULL, 0, "it holds too many links");
 }
 
-static int hard_link(struct tarcheck *t, const char *target, size_t n, const char *name, size_t name_len)
+static int hard_link(struct tarcheck *t, const char *target, size_t n, const char *name,
+                     size_t name_len)
 {
     char *plain = mem_xzalloc(TARNAME_MAX);
-    bool bad = tarname_clean(target, n, plain) != NULL || plain[0] == '\0' || tarlinks_has(t->links, plain) ||
-               tarlinks_above(t->links, plain);
+    bool bad = tarname_clean(target, n, plain) != NULL || plain[0] == '\0' ||
+               tarlinks_has(t->links, plain) || tarlinks_above(t->links, plain);
 
     free(plain);
-    return bad ? refuse(t, ERR_DENIED, name, name_len, "is a hard link that leaves the archive or leads to a link") : 0;
+    return bad ? refuse(t, ERR_DENIED, name, name_len,
+                        "is a hard link that leaves the archive or leads to a link")
+               : 0;
 }
 
-/* Checks name, kind and size of the entry whose header is in t->block, and begins to pass over its data. */
+/* Checks name, kind and size of the entry whose header is in t->block, and begins to pass over
+ * its data. */
 static int entry(struct tarcheck *t, char kind, uint64_t size)
 {
     const struct saying *s = &t->next;
@@ -309,9 +321,15 @@ static int entry(struct tarcheck *t, char kind, uint64_t size)
     if ((s->path != NULL && s->gnu_path != NULL) || (s->link != NULL && s->gnu_link != NULL))
         return refuse(t, ERR_DENIED, NULL, 0, "an entry is named twice");
     name = s->path != NULL ? s->path : s->gnu_path != NULL ? s->gnu_path : own;
-    n = s->path != NULL ? s->path_len : s->gnu_path != NULL ? strlen(s->gnu_path) : header_name(t->block, own);
-    target = s->link != NULL ? s->link : s->gnu_link != NULL ? s->gnu_link : (const char *)t->block + 157;
-    target_len = s->link != NULL ? s->link_len : s->gnu_link != NULL ? strlen(s->gnu_link) : text_len(t->block + 157, 100);
+    n = s->path != NULL       ? s->path_len
+        : s->gnu_path != NULL ? strlen(s->gnu_path)
+                              : header_name(t->block, own);
+    target = s->link != NULL       ? s->link
+             : s->gnu_link != NULL ? s->gnu_link
+                                   : (const char *)t->block + 157;
+    target_len = s->link != NULL       ? s->link_len
+                 : s->gnu_link != NULL ? strlen(s->gnu_link)
+                                       : text_len(t->block + 157, 100);
     why = tarname_clean(name, n, plain);
     if (why != NULL)
         return refuse(t, ERR_DENIED, name, n, why);
@@ -372,7 +390,8 @@ static int header(struct tarcheck *t)
     if (t->zero_block)
         return refuse(t, ERR_DENIED, NULL, 0, "it has entries behind a mark of its end");
     if (!checksum_fits(b))
-        return damaged(t, t->entries == 0 ? "it is no tar archive, or damaged" : "the checksum of a header is wrong");
+        return damaged(t, t->entries == 0 ? "it is no tar archive, or damaged"
+                                          : "the checksum of a header is wrong");
     if (!number(b + 124, 12, &size))
         return damaged(t, "the size of an entry is no number");
     if (kind == 'X')
@@ -457,7 +476,8 @@ int tarcheck_end(struct tarcheck *check, struct diag *diag)
 
     if (t->code == 0 && t->state != TAIL)
         (void)damaged(t, "it ends too early");
-    if (t->code == 0 && (t->next.path != NULL || t->next.link != NULL || t->next.gnu_path != NULL || t->next.gnu_link != NULL))
+    if (t->code == 0 && (t->next.path != NULL || t->next.link != NULL || t->next.gnu_path != NULL ||
+                         t->next.gnu_link != NULL))
         (void)damaged(t, "it ends behind a header that speaks of an entry");
     if (t->code == 0 && (why = tarlinks_judge(t->links, &path)) != NULL)
         (void)refuse(t, ERR_DENIED, path, strlen(path), why);

@@ -45,7 +45,8 @@ void tarlinks_free(struct tarlinks **links)
     *links = NULL;
 }
 
-/* A polynomial of the bytes at a secret point: whoever makes archives cannot make its paths meet in one place. */
+/* A polynomial of the bytes at a secret point: whoever makes archives cannot make its paths meet
+ * in one place. */
 static size_t hash(const struct tarlinks *links, const char *s, size_t n)
 {
     uint64_t h = links->seed[0];
@@ -99,7 +100,9 @@ static bool is_link(const char *path, void *arg)
 const char *tarlinks_judge(const struct tarlinks *links, const char **path)
 {
     for (const struct link *l = links->last; l != NULL; l = l->before) {
-        const char *why = l->target == NULL ? NULL : tarname_walk(l->path, l->target, is_link, (void *)(uintptr_t)links);
+        const char *why = l->target == NULL
+                              ? NULL
+                              : tarname_walk(l->path, l->target, is_link, (void *)(uintptr_t)links);
 
         if (why != NULL) {
             *path = l->path;

@@ -1,4 +1,5 @@
-/* tarlinks.h: the symbolic links that an archive has made so far: is this path one, does it lie below one. */
+/* tarlinks.h: the symbolic links that an archive has made so far: is this path one, does it lie
+ * below one. */
 #ifndef MAKESPAN_WORKER_RUN_TARLINKS_H
 #define MAKESPAN_WORKER_RUN_TARLINKS_H
 
@@ -13,7 +14,8 @@ struct tarlinks;
 
 struct tarlinks *tarlinks_new(void) MUST_CHECK;
 void tarlinks_free(struct tarlinks **links);
-/* Adds a link by its plain path. `target` not NULL: kept too, to be judged at the end. 0 or -ERR_LIMIT. */
+/* Adds a link by its plain path. `target` not NULL: kept too, to be judged at the end. 0 or
+ * -ERR_LIMIT. */
 int tarlinks_add(struct tarlinks *links, const char *path, const char *target) MUST_CHECK;
 bool tarlinks_has(const struct tarlinks *links, const char *path);
 /* Whether a folder above the last part of path is a link. */

@@ -95,7 +95,8 @@ const char *tarname_link(const char *path, const char *target, size_t n, bool *l
     return up > depth_of(path) ? "leads out of the archive" : NULL;
 }
 
-const char *tarname_walk(const char *path, const char *target, tarname_is_link_f *is_link, void *arg)
+const char *tarname_walk(const char *path, const char *target, tarname_is_link_f *is_link,
+                         void *arg)
 {
     const char *p = target, *end = target + strlen(target), *part, *slash = strrchr(path, '/');
     char at[2 * TARNAME_MAX];
@@ -121,7 +122,8 @@ const char *tarname_walk(const char *path, const char *target, tarname_is_link_f
         down = true;
         if (used + 1 + len >= sizeof(at))
             return "leads to a name that is too long";
-        /* A link on the way, not only the last part before the "..": what lies behind it is elsewhere. */
+        /* A link on the way, not only the last part before the "..": what lies behind it is
+         * elsewhere. */
         if (used > 0 && is_link(at, arg))
             return "leads upwards through another link";
         if (used > 0)

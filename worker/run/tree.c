@@ -28,7 +28,8 @@ int tree_make_folder(const struct trees *trees, const char *path)
     return r;
 }
 
-/* Whether it is a folder that its owner may use: a build can have locked it, or put something else in its place. */
+/* Whether it is a folder that its owner may use: a build can have locked it, or put something
+ * else in its place. */
 static bool serves(const char *path)
 {
     struct file_stat st;
@@ -38,7 +39,8 @@ static bool serves(const char *path)
 
 bool tree_is_usable(const struct trees *trees)
 {
-    return trees->stands && trees->stamp.ready && !trees->spoilt && serves(trees->at.src) && serves(trees->at.obj);
+    return trees->stands && trees->stamp.ready && !trees->spoilt && serves(trees->at.src) &&
+           serves(trees->at.obj);
 }
 
 static int paths(struct tree_paths *at, const char *work)
@@ -79,7 +81,8 @@ static int folders(const struct trees *trees)
     return r;
 }
 
-int trees_new(struct loop *loop, const struct trees_conf *conf, struct trees **out, struct diag *diag)
+int trees_new(struct loop *loop, const struct trees_conf *conf, struct trees **out,
+              struct diag *diag)
 {
     struct trees *t = mem_xzalloc(sizeof(*t));
     struct os_ident *ident = mem_xzalloc(sizeof(*ident));
@@ -232,7 +235,8 @@ static void clean_removed(const struct proc_output *output, void *arg)
 {
     struct trees *trees;
 
-    (void)output; /* what could not be removed stays in the trash, and is tried again with the next tree */
+    /* what could not be removed stays in the trash, and is tried again with the next tree */
+    (void) output;
     CAST_OBJ(trees, arg, TREES_MAGIC);
     trees->clean->child = NULL;
     clean_done(trees);
@@ -268,7 +272,8 @@ int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct dia
     if (r == 0)
         r = renew(trees, trees->at.tmp);
     if (r != 0)
-        return diag_error(diag, r, "HOME and TMPDIR below %s cannot be emptied: %s", trees->at.work, err_text(r));
+        return diag_error(diag, r, "HOME and TMPDIR below %s cannot be emptied: %s", trees->at.work,
+                          err_text(r));
     c = mem_xzalloc(sizeof(*c));
     c->trees = trees;
     c->f = f;

@@ -1,12 +1,15 @@
 /* tree.h: prepared trees: one stands at WORK/build, the others wait in WORK/trees/KEY.
  *
- * A tree is a folder with `src`, `obj` and a stamp that names its key and how far it is: only one whose stamp says `ready` is used, every
- * other is removed and made anew. It is moved in and out by one rename, so a crash never mixes two. When built it always
- * stands at the same path: SRC = WORK/build/src, OBJ = WORK/build/obj. HOME = WORK/home and TMPDIR = WORK/tmp are emptied for each attempt.
- * A source that is the host's own folder stays where it is: SRC is that folder, and the tree holds only `obj` and the stamp.
+ * A tree is a folder with `src`, `obj` and a stamp that names its key and how far it is: only
+ * one whose stamp says `ready` is used, every other is removed and made anew. It is moved in and
+ * out by one rename, so a crash never mixes two. When built it always stands at the same path:
+ * SRC = WORK/build/src, OBJ = WORK/build/obj. HOME = WORK/home and TMPDIR = WORK/tmp are emptied
+ * for each attempt. A source that is the host's own folder stays where it is: SRC is that
+ * folder, and the tree holds only `obj` and the stamp.
  *
- * Archives are hashed, read through by archive.h (nothing that would leave the tree) and then unpacked as the build's user. Big removals are made by a
- * child. Nothing of this runs while something is timed. */
+ * Archives are hashed, read through by archive.h (nothing that would leave the tree) and then
+ * unpacked as the build's user. Big removals are made by a child. Nothing of this runs while
+ * something is timed. */
 #ifndef MAKESPAN_WORKER_RUN_TREE_H
 #define MAKESPAN_WORKER_RUN_TREE_H
 
@@ -20,30 +23,36 @@ struct diag;
 struct loop;
 struct trees;
 
-enum tree_source { TREE_ARCHIVE = 1, TREE_HOST_DIR = 2, TREE_NONE = 3 }; /* as source_kind of ASSIGN */
+enum tree_source {
+    TREE_ARCHIVE = 1,
+    TREE_HOST_DIR = 2,
+    TREE_NONE = 3
+}; /* as source_kind of ASSIGN */
 
 struct trees_conf {
-    const char *work;  /* absolute; made when missing. All strings are copied. */
-    const char *path;  /* PATH for tar and the decompressors */
-    uint64_t budget;   /* bytes of all trees; 0: no limit. The one that stands is never removed for it. */
+    const char *work; /* absolute; made when missing. All strings are copied. */
+    const char *path; /* PATH for tar and the decompressors */
+    /* bytes of all trees; 0: no limit. The one that stands is never removed for it. */
+    uint64_t budget;
     uint64_t entries_max; /* of an archive; 0: 2 million */
     uint64_t bytes_max;   /* of its files together; 0: 64 GiB */
-    bool set_user;     /* builds run as this user and own src, obj, HOME, TMPDIR */
+    bool set_user;        /* builds run as this user and own src, obj, HOME, TMPDIR */
     uint32_t uid;
     uint32_t gid;
 };
 
 /* Makes the folders, forgets what a crash left half-made. */
-int trees_new(struct loop *loop, const struct trees_conf *conf, struct trees **out, struct diag *diag) MUST_CHECK;
+int trees_new(struct loop *loop, const struct trees_conf *conf, struct trees **out,
+              struct diag *diag) MUST_CHECK;
 void trees_free(struct trees **trees); /* kills its children; NULL inside is fine */
 
 struct tree_want {
     enum tree_source source;
-    const uint8_t *blob;     /* TREE_ARCHIVE: SHA-256, 32 bytes */
-    const char *blob_path;   /* the archive's file */
-    const char *tree;        /* git's tree hash that must come out of it, hex; NULL or "": not known */
-    const char *host_dir;    /* TREE_HOST_DIR */
-    const char *setup;       /* these four only enter the key; NULL: "" */
+    const uint8_t *blob;   /* TREE_ARCHIVE: SHA-256, 32 bytes */
+    const char *blob_path; /* the archive's file */
+    const char *tree;     /* git's tree hash that must come out of it, hex; NULL or "": not known */
+    const char *host_dir; /* TREE_HOST_DIR */
+    const char *setup;    /* these four only enter the key; NULL: "" */
     const char *const *setup_env; /* NAME=VALUE, what setup sees beyond the fixed part */
     size_t setup_env_count;
     const char *storage;
@@ -51,24 +60,32 @@ struct tree_want {
 };
 
 struct tree_result {
-    int code;         /* 0, or negative: CHECKSUM the archive's bytes, DENIED its content, CONFLICT another tree hash, FULL, CHILD tar failed, … */
+    /* 0, or negative: CHECKSUM the archive's bytes, DENIED its content, CONFLICT another tree
+     * hash, FULL, CHILD tar failed, … */
+    int code;
     const char *text; /* the sentence of a failure; "" */
     bool fresh;       /* it was just made: setup has to run, then trees_ready() */
     const char *key;  /* 64 hex digits */
-    const char *tree_seen; /* git's tree hash of what was unpacked, or what the host's own folder says ("HASH", "HASH+dirty"); "" when it says nothing */
-    const uint8_t *blob_seen; /* SHA-256 of the archive as it was read, 32 bytes; NULL without one */
+    /* git's tree hash of what was unpacked, or what the host's own folder says ("HASH",
+     * "HASH+dirty"); "" when it says nothing */
+    const char *tree_seen;
+    /* SHA-256 of the archive as it was read, 32 bytes; NULL without one */
+    const uint8_t *blob_seen;
 };
 typedef void tree_f(const struct tree_result *result, void *arg);
 
 /* Whether the wanted tree is ready, standing or waiting: then trees_enter() needs no archive. */
 bool trees_have(const struct trees *trees, const struct tree_want *want);
-/* Makes the wanted tree stand. `f` is called once, from the loop; strings are valid during the call. One at a time: -ERR_BUSY. Until the next one it stands. */
-int trees_enter(struct trees *trees, const struct tree_want *want, tree_f *f, void *arg, struct diag *diag) MUST_CHECK;
+/* Makes the wanted tree stand. `f` is called once, from the loop; strings are valid during the
+ * call. One at a time: -ERR_BUSY. Until the next one it stands. */
+int trees_enter(struct trees *trees, const struct tree_want *want, tree_f *f, void *arg,
+                struct diag *diag) MUST_CHECK;
 /* Kills the children and leaves nothing standing; `f` is not called. */
 void trees_cancel(struct trees *trees);
 /* Setup went well: from now on the tree that stands may be used again. */
 int trees_ready(struct trees *trees, struct diag *diag) MUST_CHECK;
-/* The tree that stands is spoilt (setup failed, reset failed): it is removed at the next trees_enter(). */
+/* The tree that stands is spoilt (setup failed, reset failed): it is removed at the next
+ * trees_enter(). */
 void trees_spoilt(struct trees *trees);
 /* Empties HOME and TMPDIR. `f` is called once, from the loop, with 0 or a negative code. */
 typedef void tree_clean_f(int code, void *arg);

@@ -1,7 +1,8 @@
 /* tree_enter.c: one prepared tree takes the place of another.
  *
- * A ladder: ask the host's own folder; count, sync and put away the tree that stands; take the wanted one out, or make it: room on the disk, folders,
- * unpack, hash, compare. Between the steps children run; each step begins the next. Any failure leaves nothing standing. */
+ * A ladder: ask the host's own folder; count, sync and put away the tree that stands; take the
+ * wanted one out, or make it: room on the disk, folders, unpack, hash, compare. Between the
+ * steps children run; each step begins the next. Any failure leaves nothing standing. */
 #include "worker/run/tree_int.h"
 
 #include "common/buf.h"
@@ -136,8 +137,8 @@ static void fail_call(struct trees *t, int code, const char *what)
 
 /* --- children --- */
 
-static int child(struct trees *t, const char *const *argv, const char *cwd, size_t out_max, proc_output_f *f, void *arg,
-                 struct proc_collect **out, struct diag *diag)
+static int child(struct trees *t, const char *const *argv, const char *cwd, size_t out_max,
+                 proc_output_f *f, void *arg, struct proc_collect **out, struct diag *diag)
 {
     char *path_var = mem_xasprintf("PATH=%s", t->path);
     const char *env[] = {path_var, "LC_ALL=C", "TZ=UTC", NULL};
@@ -155,15 +156,19 @@ static int child(struct trees *t, const char *const *argv, const char *cwd, size
 
 static bool went_well(const struct proc_output *output)
 {
-    return !output->timed_out && !output->end.signaled && !output->end.exec_failed && output->end.exit_status == 0;
+    return !output->timed_out && !output->end.signaled && !output->end.exec_failed &&
+           output->end.exit_status == 0;
 }
 
-int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct proc_collect **out, struct diag *diag)
+int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct proc_collect **out,
+                     struct diag *diag)
 {
-    /* Builds leave folders that their owner may not write; for root that is no hindrance. */
-    static const char plain[] = "rm -rf ./*";
-    static const char owner[] = "chmod -R u+rwx ./* 2>/dev/null; rm -rf ./*";
-    const char *argv[] = {"/bin/sh", "-c", os_is_root() ? plain : owner, NULL};
+    /* Builds leave folders that their owner may not write; for root that is no hindrance. Nothing is
+     * removed unless the change into the trash went well. */
+    static const char plain[] = "cd \"$1\" && rm -rf ./*";
+    static const char owner[] = "cd \"$1\" && { chmod -R u+rwx ./* 2>/dev/null; rm -rf ./*; }";
+    const char *argv[] = {"/bin/sh",       "-c", os_is_root() ? plain : owner, "sh",
+                          trees->at.trash, NULL};
 
     return child(trees, argv, trees->at.trash, 4096, f, arg, out, diag);
 }
@@ -203,7 +208,9 @@ static void on_hash(int code, const char *hex, const char *text, void *arg)
         fail(t, code, text);
         return;
     }
-    (void)snprintf(why, sizeof(why), "the unpacked tree has the hash %s and not %s: it is not the wanted revision", hex, j->tree);
+    (void)snprintf(why, sizeof(why),
+                   "the unpacked tree has the hash %s and not %s: it is not the wanted revision",
+                   hex, j->tree);
     fail(t, -ERR_CONFLICT, why);
 }
 
@@ -227,7 +234,8 @@ static bool give_up_one(struct trees *t)
 {
     int oldest = tree_store_oldest(t, NULL);
 
-    return oldest >= 0 && tree_store_drop(t, (size_t)oldest) == 0 && tree_store_trash(t, t->at.build) == 0;
+    return oldest >= 0 && tree_store_drop(t, (size_t)oldest) == 0 &&
+           tree_store_trash(t, t->at.build) == 0;
 }
 
 static void on_unpacked(const struct archive_result *result, void *arg)
@@ -320,7 +328,8 @@ static void make_room(struct trees *t)
     struct diag *diag = diag_new(1);
     int r = 0, oldest;
 
-    while (r == 0 && t->budget > 0 && tree_store_bytes(t) > t->budget && (oldest = tree_store_oldest(t, NULL)) >= 0)
+    while (r == 0 && t->budget > 0 && tree_store_bytes(t) > t->budget &&
+           (oldest = tree_store_oldest(t, NULL)) >= 0)
         r = tree_store_drop(t, (size_t)oldest);
     if (r != 0)
         fail_call(t, r, "an older tree cannot be thrown away");
@@ -384,7 +393,8 @@ static void on_counted(const struct proc_output *output, void *arg)
     t->job->child = NULL;
     loop_doing(t->loop, "putting away a prepared tree");
     text = buf_str(output->out);
-    if (went_well(output) && num_parse_digits(text, strspn(text, "0123456789"), &kib) == 0 && kib < UINT64_MAX / 1024)
+    if (went_well(output) && num_parse_digits(text, strspn(text, "0123456789"), &kib) == 0 &&
+        kib < UINT64_MAX / 1024)
         t->stamp.bytes = kib * 1024;
     t->stamp.synced = t->stamp.synced || went_well(output);
     r = treestamp_write(t->at.build, &t->stamp);
@@ -394,7 +404,8 @@ static void on_counted(const struct proc_output *output, void *arg)
         change(t);
 }
 
-/* A tree that goes to wait is on the disk before its stamp says so, once; and its size is known then. */
+/* A tree that goes to wait is on the disk before its stamp says so, once; and its size is known
+ * then. */
 static void count_and_sync(struct trees *t)
 {
     static const char once[] = "du -sk . && sync";
@@ -443,7 +454,8 @@ static void begin(struct trees *t)
         key_known(t);
         return;
     }
-    spec = (struct hostdir_spec){.dir = j->host_dir, .path = t->path, .set_user = t->set_user, .uid = t->uid, .gid = t->gid};
+    spec = (struct hostdir_spec){
+        .dir = j->host_dir, .path = t->path, .set_user = t->set_user, .uid = t->uid, .gid = t->gid};
     diag = diag_new(1);
     r = hostdir_ask(t->loop, &spec, on_says, t, &j->asking, diag);
     if (r != 0) /* no git here: the folder says nothing */
@@ -476,14 +488,17 @@ static int check_want(const struct tree_want *want, struct diag *diag)
     case TREE_ARCHIVE:
         return want->blob != NULL ? 0 : diag_error(diag, ERR_INVAL, "the archive has no hash");
     case TREE_HOST_DIR:
-        if (want->host_dir == NULL || want->host_dir[0] != '/' || strlen(want->host_dir) >= FILE_PATH_MAX)
+        if (want->host_dir == NULL || want->host_dir[0] != '/' ||
+            strlen(want->host_dir) >= FILE_PATH_MAX)
             return diag_error(diag, ERR_INVAL, "the host's own folder is no absolute path");
         r = file_stat(want->host_dir, &st);
         if (r == 0 && st.type == FILE_T_LINK)
             return 0;
         if (r == 0 && st.type != FILE_T_DIR)
             r = -ERR_INVAL;
-        return r == 0 ? 0 : diag_error(diag, r, "%s is no folder of this host: %s", want->host_dir, err_text(r));
+        return r == 0 ? 0
+                      : diag_error(diag, r, "%s is no folder of this host: %s", want->host_dir,
+                                   err_text(r));
     case TREE_NONE:
         return 0;
     }
@@ -495,7 +510,8 @@ static char *copy(const char *s)
     return mem_xstrdup(s == NULL ? "" : s);
 }
 
-int trees_enter(struct trees *trees, const struct tree_want *want, tree_f *f, void *arg, struct diag *diag)
+int trees_enter(struct trees *trees, const struct tree_want *want, tree_f *f, void *arg,
+                struct diag *diag)
 {
     struct tree_job *j;
     int r;

@@ -66,7 +66,8 @@ struct trees {
 
 /* --- tree_key.c --- */
 /* `says`: what the host's own folder said; "" otherwise. key has 65 bytes. */
-void tree_key(const struct trees *trees, const struct tree_want *want, const char *says, char key[65]);
+void tree_key(const struct trees *trees, const struct tree_want *want, const char *says,
+              char key[65]);
 
 /* --- tree_store.c --- */
 /* Reads WORK/trees and WORK/build; what is not usable goes to the trash. */
@@ -75,7 +76,8 @@ int tree_store_load(struct trees *trees, struct diag *diag) MUST_CHECK;
 int tree_store_find(const struct trees *trees, const char *key);
 /* A waiting tree goes to the trash. */
 int tree_store_drop(struct trees *trees, size_t index) MUST_CHECK;
-/* The least recently used of those that wait but `keep` (NULL: none is kept); -1 when there is none. */
+/* The least recently used of those that wait but `keep` (NULL: none is kept); -1 when there is
+ * none. */
 int tree_store_oldest(const struct trees *trees, const char *keep);
 /* The tree that stands goes to those that wait, or to the trash. */
 int tree_store_put_away(struct trees *trees, bool keep) MUST_CHECK;
@@ -90,11 +92,13 @@ uint64_t tree_store_bytes(const struct trees *trees);
 void tree_job_cancel(struct trees *trees);
 /* A child that removes what is in the trash. */
 typedef void tree_output_f(const struct proc_output *output, void *arg);
-int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct proc_collect **out, struct diag *diag) MUST_CHECK;
+int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct proc_collect **out,
+                     struct diag *diag) MUST_CHECK;
 
 /* --- tree.c --- */
 /* Makes a folder of the build's user; an existing one is fine. */
-/* Whether the tree that stands is whole, and its folders can be entered and written by their owner. */
+/* Whether the tree that stands is whole, and its folders can be entered and written by their
+ * owner. */
 bool tree_is_usable(const struct trees *trees);
 int tree_make_folder(const struct trees *trees, const char *path) MUST_CHECK;
 

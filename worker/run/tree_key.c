@@ -22,7 +22,8 @@ static void add_text(struct digest *d, const char *name, const char *value)
     add(d, name, value == NULL ? "" : value, value == NULL ? 0 : strlen(value));
 }
 
-void tree_key(const struct trees *trees, const struct tree_want *want, const char *says, char key[65])
+void tree_key(const struct trees *trees, const struct tree_want *want, const char *says,
+              char key[65])
 {
     struct digest *d = digest_new(DIGEST_SHA256);
     uint8_t hash[DIGEST_MAX];
@@ -41,7 +42,8 @@ void tree_key(const struct trees *trees, const struct tree_want *want, const cha
         break;
     }
     if (trees->set_user)
-        (void)snprintf(user, sizeof(user), "%lu:%lu", (unsigned long)trees->uid, (unsigned long)trees->gid);
+        (void)snprintf(user, sizeof(user), "%lu:%lu", (unsigned long)trees->uid,
+                       (unsigned long)trees->gid);
     add_text(d, "user", user);
     add_text(d, "setup", want->setup);
     for (size_t i = 0; i < want->setup_env_count; i++)

@@ -1,4 +1,5 @@
-/* tree_store.c: the prepared trees that wait in WORK/trees, and the trash. Every move is one rename within WORK. */
+/* tree_store.c: the prepared trees that wait in WORK/trees, and the trash. Every move is one
+ * rename within WORK. */
 #include "worker/run/tree_int.h"
 
 #include "common/buf.h"
@@ -56,7 +57,8 @@ static void add(struct trees *trees, const struct treestamp *stamp)
 static void forget(struct trees *trees, size_t index)
 {
     trees->waiting_count--;
-    memmove(&trees->waiting[index], &trees->waiting[index + 1], (trees->waiting_count - index) * sizeof(*trees->waiting));
+    memmove(&trees->waiting[index], &trees->waiting[index + 1],
+            (trees->waiting_count - index) * sizeof(*trees->waiting));
 }
 
 /* One folder of WORK/trees: a tree whose stamp names it, or something to throw away. */
@@ -69,7 +71,8 @@ static int look_at(const char *name, void *arg)
 
     if (r != 0)
         return r;
-    if (treestamp_read(path, &stamp) && strcmp(stamp.key, name) == 0 && treestamp_usable(&stamp, trees->boot)) {
+    if (treestamp_read(path, &stamp) && strcmp(stamp.key, name) == 0 &&
+        treestamp_usable(&stamp, trees->boot)) {
         add(trees, &stamp);
         return 0;
     }
@@ -82,14 +85,17 @@ int tree_store_load(struct trees *trees, struct diag *diag)
 
     if (r != 0)
         return diag_error(diag, r, "%s cannot be read: %s", trees->at.trees, err_text(r));
-    trees->stands = treestamp_read(trees->at.build, &trees->stamp) && treestamp_usable(&trees->stamp, trees->boot);
+    trees->stands = treestamp_read(trees->at.build, &trees->stamp) &&
+                    treestamp_usable(&trees->stamp, trees->boot);
     if (trees->stands) {
         if (trees->stamp.used > trees->use_count)
             trees->use_count = trees->stamp.used;
         return 0;
     }
     r = tree_store_trash(trees, trees->at.build);
-    return r == 0 ? 0 : diag_error(diag, r, "%s cannot be moved away: %s", trees->at.build, err_text(r));
+    return r == 0
+               ? 0
+               : diag_error(diag, r, "%s cannot be moved away: %s", trees->at.build, err_text(r));
 }
 
 int tree_store_find(const struct trees *trees, const char *key)

@@ -1,7 +1,8 @@
 /* treehash.c: git's hash of a folder.
  *
- * A folder's object lists its entries in the order of their names, a folder's name counted as if a slash stood behind it; each with its mode and
- * the hash of its own object. An object's hash is that of "KIND LENGTH", a NUL byte and the content. */
+ * A folder's object lists its entries in the order of their names, a folder's name counted as if
+ * a slash stood behind it; each with its mode and the hash of its own object. An object's hash
+ * is that of "KIND LENGTH", a NUL byte and the content. */
 #include "worker/run/treehash.h"
 
 #include "common/buf.h"
@@ -331,8 +332,8 @@ static void slice(void *arg)
         loop_timer_set(t->timer, 0);
 }
 
-int treehash_start(struct loop *loop, const char *folder, bool sha256, treehash_f *f, void *arg, struct treehash **out,
-                   struct diag *diag)
+int treehash_start(struct loop *loop, const char *folder, bool sha256, treehash_f *f, void *arg,
+                   struct treehash **out, struct diag *diag)
 {
     struct treehash *t;
     int r;

@@ -20,12 +20,14 @@ static bool stamp_path(char dst[FILE_PATH_MAX], const char *folder)
     return file_path(dst, FILE_PATH_MAX, folder, "stamp") == 0;
 }
 
-/* The value of a line "word value" is copied; false when the line is not there or its value too long. */
+/* The value of a line "word value" is copied; false when the line is not there or its value too
+ * long. */
 static bool value_of(const char *text, const char *word, char *dst, size_t room)
 {
     size_t n = strlen(word);
 
-    for (const char *p = text; p != NULL && *p != '\0'; p = strchr(p, '\n') == NULL ? NULL : strchr(p, '\n') + 1) {
+    for (const char *p = text; p != NULL && *p != '\0';
+         p = strchr(p, '\n') == NULL ? NULL : strchr(p, '\n') + 1) {
         size_t len;
 
         if (strncmp(p, word, n) != 0 || p[n] != ' ')
@@ -61,12 +63,15 @@ bool treestamp_read(const char *folder, struct treestamp *out)
         return false;
     }
     text = buf_str(&file);
-    ok = str_starts(text, FIRST_LINE) && file.len >= sizeof(LAST_LINE) && strlen(text) == file.len &&
+    ok = str_starts(text, FIRST_LINE) && file.len >= sizeof(LAST_LINE) &&
+         strlen(text) == file.len &&
          strcmp(text + file.len - strlen("\n" LAST_LINE), "\n" LAST_LINE) == 0 &&
          value_of(text, "key", out->key, sizeof(out->key)) && strlen(out->key) == 64 &&
-         value_of(text, "state", state, sizeof(state)) && value_of(text, "boot", out->boot, sizeof(out->boot)) &&
+         value_of(text, "state", state, sizeof(state)) &&
+         value_of(text, "boot", out->boot, sizeof(out->boot)) &&
          number_of(text, "used", &out->used) && number_of(text, "bytes", &out->bytes) &&
-         value_of(text, "blob", out->blob, sizeof(out->blob)) && value_of(text, "tree", out->tree, sizeof(out->tree));
+         value_of(text, "blob", out->blob, sizeof(out->blob)) &&
+         value_of(text, "tree", out->tree, sizeof(out->tree));
     if (ok) {
         out->synced = strcmp(state, "synced") == 0;
         out->ready = out->synced || strcmp(state, "ready") == 0;
@@ -81,9 +86,14 @@ int treestamp_write(const char *folder, const struct treestamp *stamp)
     char path[FILE_PATH_MAX];
     int r = -ERR_LIMIT;
 
-    buf_printf(&text, FIRST_LINE "key %s\nstate %s\nboot %s\nused %" PRIu64 "\nbytes %" PRIu64 "\nblob %s\ntree %s\n" LAST_LINE,
-               stamp->key, stamp->synced ? "synced" : stamp->ready ? "ready" : "made", stamp->boot, stamp->used, stamp->bytes,
-               stamp->blob, stamp->tree);
+    buf_printf(&text,
+               FIRST_LINE "key %s\nstate %s\nboot %s\nused %" PRIu64 "\nbytes %" PRIu64
+                          "\nblob %s\ntree %s\n" LAST_LINE,
+               stamp->key,
+               stamp->synced  ? "synced"
+               : stamp->ready ? "ready"
+                              : "made",
+               stamp->boot, stamp->used, stamp->bytes, stamp->blob, stamp->tree);
     if (stamp_path(path, folder))
         r = text.err != 0 ? text.err : file_write_atomic(path, text.data, text.len, 0644);
     buf_fini(&text);

@@ -1,4 +1,5 @@
-/* treestamp.h: the small file in a prepared tree that says which one it is and whether it may be used. */
+/* treestamp.h: the small file in a prepared tree that says which one it is and whether it may be
+ * used. */
 #ifndef MAKESPAN_WORKER_RUN_TREESTAMP_H
 #define MAKESPAN_WORKER_RUN_TREESTAMP_H
 
@@ -8,14 +9,17 @@
 #include <stdint.h>
 
 struct treestamp {
-    char key[65];  /* hex */
-    bool ready;    /* setup went well */
-    bool synced;   /* all of it was on the disk once it was ready: it may be used after a crash of the system too */
-    char boot[65]; /* boot in which it was made ready; "" unknown */
-    uint64_t used; /* counts up with each use of any tree */
+    char key[65]; /* hex */
+    bool ready;   /* setup went well */
+    /* all of it was on the disk once it was ready: it may be used after a crash of the system
+     * too */
+    bool synced;
+    char boot[65];  /* boot in which it was made ready; "" unknown */
+    uint64_t used;  /* counts up with each use of any tree */
     uint64_t bytes; /* on the disk, as last counted */
-    char blob[65]; /* SHA-256 of its archive, hex, or "" */
-    char tree[65]; /* git's tree hash of what was unpacked, or what the host's own folder said, or "" */
+    char blob[65];  /* SHA-256 of its archive, hex, or "" */
+    /* git's tree hash of what was unpacked, or what the host's own folder said, or "" */
+    char tree[65];
 };
 
 /* Reads FOLDER/stamp. False when there is none, or when it is damaged. */
