@@ -108,8 +108,9 @@ void slot_enter(struct slot *slot, enum phase phase, const char *why)
     const struct msg_assign *a = slot->at.a;
     int64_t limit;
 
-    log_debug("run %" PRIu64 ": %s -> %s%s%s", a == NULL ? 0 : a->run, vocab_phase(slot->phase),
-              vocab_phase(phase), why == NULL ? "" : ": ", why == NULL ? "" : why);
+    log_debug("run %" PRIu64 ": %s -> %s%s%s", a == NULL ? 0 : a->run,
+              vocab_phase((int)slot->phase), vocab_phase((int)phase), why == NULL ? "" : ": ",
+              why == NULL ? "" : why);
     slot->phase = phase;
     slot->phase_ns = clock_mono_ns();
     if (phase != PHASE_FLUSH) {
@@ -217,12 +218,12 @@ bool slot_obeys_wish(struct slot *slot)
     case WISH_NONE:
         return false;
     case WISH_CANCEL:
-        slot_fail(slot, OUTCOME_CANCELLED, "cancelled in phase %s: %s", vocab_phase(slot->phase),
-                  slot->why);
+        slot_fail(slot, OUTCOME_CANCELLED, "cancelled in phase %s: %s",
+                  vocab_phase((int)slot->phase), slot->why);
         break;
     case WISH_STOP:
         slot_fail(slot, OUTCOME_INTERRUPTED, "the worker was stopped while it was in phase %s",
-                  vocab_phase(slot->phase));
+                  vocab_phase((int)slot->phase));
         break;
     case WISH_WITHDRAW:
         slot_finish(slot, false);
@@ -322,7 +323,7 @@ static void on_deadline(void *arg)
     slot->fetching = slot->entering = false;
     settle_cancel(&slot->settle);
     slot_fail(slot, slot->phase == PHASE_FETCH ? OUTCOME_INTERRUPTED : OUTCOME_FAILED,
-              "phase %s had no end within %s", vocab_phase(slot->phase), span);
+              "phase %s had no end within %s", vocab_phase((int)slot->phase), span);
 }
 
 /* What is tried again: a start, a quiet link, the writing of records. */
