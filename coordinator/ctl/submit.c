@@ -98,7 +98,7 @@ static int submit_spec(struct ctl *ctl, const struct submit *submit, struct call
                        const struct rec_setting *records, size_t n, struct buf *out)
 {
     struct sources *sources = NULL;
-    bool run = strcmp(submit->action, "run") == 0;
+    bool put = strcmp(submit->action, "check") != 0; /* a plan says what archives take */
     int status = 0;
 
     if (submit->host == NULL && spec_require_hosts(spec, ctl->diag) != 0)
@@ -106,7 +106,7 @@ static int submit_spec(struct ctl *ctl, const struct submit *submit, struct call
     if (*call == NULL)
         status = call_open(ctl, call);
     if (status == 0)
-        status = sources_read(ctl, spec, run ? *call : NULL, &sources);
+        status = sources_read(ctl, spec, put ? *call : NULL, &sources);
     if (status == 0)
         status = send_sweep(ctl, submit, *call, text, records, n, sources, out);
     sources_free(&sources);

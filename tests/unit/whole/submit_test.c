@@ -241,6 +241,8 @@ Test(ctl_sources, a_repository_here)
     write_file("s.yaml", "sweep: t\nworkload: {source: {git: .}, run: make}\n"
                          "variants: [{name: a, rev: v1}]\n" REST);
     cr_assert_eq(submit(&c, "check", "s.yaml"), 0, "%s", said(&c));
+    cr_assert_eq(submit(&c, "plan", "s.yaml"), 0, "%s", said(&c));
+    EXPECT_HAS(buf_str(&c.out), "disk: 1 archive of ");
     cr_assert_eq(submit(&c, "run", "s.yaml"), 0, "%s", said(&c));
     cr_expect_str_eq(archive(&c, "tar -xOf got a"), "one");
     const struct msg_assign *a = &guest_got(c.worker, MSG_ASSIGN, 0)->u.assign;
