@@ -133,6 +133,10 @@ static int read_options(int argc, char **argv, struct options *o)
         fprintf(stderr, "makespand: unexpected argument %s: makespand -h shows the options\n", argv[optind]);
         return EXIT_USAGE;
     }
+    if (o->guard && o->background) {
+        fputs("makespand: --guard and -b exclude each other: makespand -h shows the options\n", stderr);
+        return EXIT_USAGE;
+    }
     if (o->init && (o->fleet == NULL || o->operator_dir == NULL)) {
         fputs("makespand: --init needs --fleet NAME and --operator-dir DIR\n", stderr);
         return EXIT_USAGE;
