@@ -1,6 +1,6 @@
 /* on_watch.c: an operator follows a sweep: events as they are committed, and a line of status when something changed, at most two a second.
  *
- * Each piece is one line of JSON: {"type": "event", "wall_ns", "kind", "host", "run", "who", "text"} or {"type": "status", "status": {…}} with the document of coordinator/plan/status.h.
+ * Each piece is one line of JSON: {"type": "event", "wall_ns", "kind", "run", "who", "text"} or {"type": "status", "status": {…}} with the document of coordinator/plan/status.h.
  * A reader that is too slow misses lines; how many stands in the next one as "dropped". */
 #include "common/clock.h"
 #include "common/diag.h"
