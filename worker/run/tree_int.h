@@ -97,9 +97,9 @@ int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct pr
 
 /* --- tree.c --- */
 /* Makes a folder of the build's user; an existing one is fine. */
+int tree_make_folder(const struct trees *trees, const char *path) MUST_CHECK;
 /* Whether the tree that stands is whole, and its folders can be entered and written by their
  * owner. */
 bool tree_is_usable(const struct trees *trees);
-int tree_make_folder(const struct trees *trees, const char *path) MUST_CHECK;
 
 #endif

@@ -26,7 +26,8 @@ void tarmake_sum(unsigned char *p)
     p[155] = ' ';
 }
 
-void tarmake_header(struct buf *out, char kind, const char *name, unsigned mode, const char *link, unsigned long long size)
+void tarmake_header(struct buf *out, char kind, const char *name, unsigned mode, const char *link,
+                    unsigned long long size)
 {
     unsigned char block[512] = {0};
     char text[32];
@@ -45,12 +46,16 @@ void tarmake_header(struct buf *out, char kind, const char *name, unsigned mode,
         n = strlen(link);
         memcpy(block + 157, link, n < 100 ? n : 100);
     }
-    memcpy(block + 257, "ustar\0" "00", 8);
+    memcpy(block + 257,
+           "ustar\0"
+           "00",
+           8);
     tarmake_sum(block);
     buf_add(out, block, sizeof(block));
 }
 
-void tarmake_entry(struct buf *out, char kind, const char *name, unsigned mode, const char *link, const void *data, size_t n)
+void tarmake_entry(struct buf *out, char kind, const char *name, unsigned mode, const char *link,
+                   const void *data, size_t n)
 {
     tarmake_header(out, kind, name, mode, link, n);
     buf_add(out, data, n);

@@ -56,8 +56,10 @@ void treebench_make(const struct treebench *b, const char *name, struct treebenc
     char chunk[4096], *tree;
     size_t n;
 
-    cr_assert_eq(work_sh("cd %s && export HOME=%s && mkdir %s && cd %s && git init -q && echo %s >file && mkdir sub && echo x >sub/x && git add -A && "
-                         "git -c user.name=a -c user.email=a@b commit -q -m x && git archive --format=tar HEAD >../%s.tar && "
+    cr_assert_eq(work_sh("cd %s && export HOME=%s && mkdir %s && cd %s && git init -q && echo %s "
+                         ">file && mkdir sub && echo x >sub/x && git add -A && "
+                         "git -c user.name=a -c user.email=a@b commit -q -m x && git archive "
+                         "--format=tar HEAD >../%s.tar && "
                          "git rev-parse 'HEAD^{tree}' >../%s.tree",
                          b->dir, b->dir, name, name, name, name, name),
                  0);
@@ -81,7 +83,11 @@ void treebench_make(const struct treebench *b, const char *name, struct treebenc
 
 struct tree_want treebench_want(const struct treebench_source *s)
 {
-    return (struct tree_want){.source = TREE_ARCHIVE, .blob = s->hash, .blob_path = s->path, .tree = s->tree, .setup = "make"};
+    return (struct tree_want){.source = TREE_ARCHIVE,
+                              .blob = s->hash,
+                              .blob_path = s->path,
+                              .tree = s->tree,
+                              .setup = "make"};
 }
 
 void treebench_on_tree(const struct tree_result *r, void *arg)
@@ -100,7 +106,8 @@ void treebench_on_tree(const struct tree_result *r, void *arg)
 void treebench_enter(struct treebench *b, const struct tree_want *want)
 {
     b->done = false;
-    cr_assert_eq(trees_enter(b->trees, want, treebench_on_tree, b, b->diag), 0, "%s", diag_first(b->diag));
+    cr_assert_eq(trees_enter(b->trees, want, treebench_on_tree, b, b->diag), 0, "%s",
+                 diag_first(b->diag));
     cr_assert_not(b->done);
     work_until(b->loop, &b->done);
 }
@@ -141,4 +148,3 @@ void treebench_expect_file(const struct treebench *b, const char *want)
     cr_expect_str_eq(text, want);
     free(text);
 }
-

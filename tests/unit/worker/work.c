@@ -6,8 +6,8 @@
 #include "common/fileio.h"
 #include "common/loop.h"
 #include "common/mem.h"
-#include "worker/os/os.h"
 #include "tests/harness/look.h"
+#include "worker/os/os.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>

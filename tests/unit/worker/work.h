@@ -1,4 +1,5 @@
-/* work.h: what the tests of the worker share: a folder, a loop that turns until something is true, looking at processes. */
+/* work.h: what the tests of the worker share: a folder, a loop that turns until something is
+ * true, looking at processes. */
 #ifndef MAKESPAN_TESTS_UNIT_WORKER_WORK_H
 #define MAKESPAN_TESTS_UNIT_WORKER_WORK_H
 
@@ -11,7 +12,8 @@
 struct buf;
 struct loop;
 
-/* A new folder of the test's own, mode 0755 on the whole way that the test made; removed with work_dir_remove(). */
+/* A new folder of the test's own, mode 0755 on the whole way that the test made; removed with
+ * work_dir_remove(). */
 char *work_dir_new(void) MUST_CHECK;
 void work_dir_remove(char **dir);
 /* dir "/" name, freed by the caller. */

@@ -1,4 +1,5 @@
-/* confine_test.c: a build's tree of processes is held, counted and ended, in every way that this machine has. */
+/* confine_test.c: a build's tree of processes is held, counted and ended, in every way that this
+ * machine has. */
 #include "worker/os/confine.h"
 
 #include "common/buf.h"
@@ -8,10 +9,10 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "common/proc.h"
+#include "tests/harness/look.h"
 #include "tests/unit/worker/work.h"
 #include "worker/os/confine_int.h"
 #include "worker/os/os.h"
-#include "tests/harness/look.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -27,7 +28,6 @@ static uint32_t build_uid(void)
 {
     return 1000000u + (uint32_t)getpid();
 }
-
 
 struct box {
     uint32_t uid;
@@ -48,12 +48,13 @@ struct box {
 static const struct {
     unsigned use;
     bool user; /* as another user that owns nothing else */
-} way[] = {{CONFINE_ALL, false}, {CONFINE_V2, false}, {CONFINE_V1, false}, {CONFINE_FOLLOW, false}, {CONFINE_ALL, true},
-           {CONFINE_FOLLOW, true}};
+} way[] = {{CONFINE_ALL, false},    {CONFINE_V2, false}, {CONFINE_V1, false},
+           {CONFINE_FOLLOW, false}, {CONFINE_ALL, true}, {CONFINE_FOLLOW, true}};
 
 static void open_box_as(struct box *b, unsigned use, bool user, const char *tag, uint32_t uid)
 {
-    struct confine_opts opts = {.tag = tag, .use = use, .set_user = user, .uid = uid, .uid_is_ours = user};
+    struct confine_opts opts = {
+        .tag = tag, .use = use, .set_user = user, .uid = uid, .uid_is_ours = user};
 
     memset(b, 0, sizeof(*b));
     b->uid = uid;
@@ -101,9 +102,11 @@ static void start(struct box *b, const char *command, bool user)
     spec.set_user = user;
     spec.uid = b->uid;
     spec.gid = b->uid;
-    cr_assert_eq(confine_begin(b->confine, "1.1.run", &b->group, b->diag), 0, "%s", diag_first(b->diag));
+    cr_assert_eq(confine_begin(b->confine, "1.1.run", &b->group, b->diag), 0, "%s",
+                 diag_first(b->diag));
     confine_join(b->group, &spec);
-    cr_assert_eq(proc_spawn(b->loop, &spec, on_end, b, &b->leader, b->diag), 0, "%s", diag_first(b->diag));
+    cr_assert_eq(proc_spawn(b->loop, &spec, on_end, b, &b->leader, b->diag), 0, "%s",
+                 diag_first(b->diag));
     confine_led_by(b->group, proc_pid(b->leader));
 }
 
@@ -163,8 +166,11 @@ Test(confine, an_empty_tree_leaves_nothing)
     }
 }
 
-/* A daemon that does all that daemons do: two forks, a session of its own, no descriptors, another folder. */
-#define DAEMON "setsid sh -c 'cd /; exec >/dev/null 2>&1 </dev/null; sleep 1000 & echo $! >%s/pid.tmp; mv %s/pid.tmp %s/pid' & wait"
+/* A daemon that does all that daemons do: two forks, a session of its own, no descriptors,
+ * another folder. */
+#define DAEMON                                                                                     \
+    "setsid sh -c 'cd /; exec >/dev/null 2>&1 </dev/null; sleep 1000 & echo $! >%s/pid.tmp; mv "   \
+    "%s/pid.tmp %s/pid' & wait"
 
 Test(confine, a_daemon_is_found_named_and_killed)
 {
@@ -212,7 +218,8 @@ Test(confine, many_generations_and_a_forking_crowd)
         if (way[i].user && !os_is_root())
             continue;
         open_box(&b, way[i].use, way[i].user, "t4");
-        /* A chain that forks on as fast as it can, each link leaving its parent: only its newest process lives. */
+        /* A chain that forks on as fast as it can, each link leaving its parent: only its newest
+         * process lives. */
         start(&b,
               "cat >chain <<'E'\n"
               "n=$1; [ $n -gt 4000 ] && exec sleep 1000\n"
@@ -229,7 +236,11 @@ Test(confine, many_generations_and_a_forking_crowd)
         cr_expect_geq(b.left.killed, 8, "way %zu: %zu", i, b.left.killed);
         cr_expect_eq(b.left.stuck, 0);
         /* Nothing is left that runs in the folder. */
-        cr_expect_neq(work_sh("for p in /proc/[0-9]*; do [ \"$(readlink $p/cwd)\" = %s ] && exit 0; done; exit 1", b.dir), 0, "way %zu", i);
+        cr_expect_neq(
+            work_sh(
+                "for p in /proc/[0-9]*; do [ \"$(readlink $p/cwd)\" = %s ] && exit 0; done; exit 1",
+                b.dir),
+            0, "way %zu", i);
         close_box(&b);
     }
 }
@@ -243,7 +254,10 @@ Test(confine, a_leader_that_ignores_sigterm_is_killed_too)
         if (way[i].user && !os_is_root())
             continue;
         open_box(&b, way[i].use, way[i].user, "t5");
-        start(&b, "trap '' TERM HUP INT; echo $$ >pid.tmp; mv pid.tmp pid; while :; do sleep 1000; done", way[i].user);
+        start(
+            &b,
+            "trap '' TERM HUP INT; echo $$ >pid.tmp; mv pid.tmp pid; while :; do sleep 1000; done",
+            way[i].user);
         pid = pid_in(&b, "pid");
         confine_signal(b.group, SIGTERM);
         work_turn(b.loop, 50 * CLOCK_MS);
@@ -267,7 +281,8 @@ Test(confine, a_polite_signal_reaches_every_process)
         open_box(&b, way[i].use, way[i].user, "t6");
         said = work_path(b.dir, "said");
         start(&b,
-              "setsid sh -c 'trap \"echo heard >said; exit\" TERM; echo $$ >pid.tmp; mv pid.tmp pid; while :; do sleep 0.01; done' & "
+              "setsid sh -c 'trap \"echo heard >said; exit\" TERM; echo $$ >pid.tmp; mv pid.tmp "
+              "pid; while :; do sleep 0.01; done' & "
               "exec sleep 1000",
               way[i].user);
         cr_expect(pid_in(&b, "pid") > 1);
@@ -290,7 +305,8 @@ Test(confine, stopped_processes_die)
         if (way[i].user && !os_is_root())
             continue;
         open_box(&b, way[i].use, way[i].user, "t7");
-        start(&b, "sleep 1000 & echo $! >pid.tmp; mv pid.tmp pid; kill -STOP $!; kill -STOP $$", way[i].user);
+        start(&b, "sleep 1000 & echo $! >pid.tmp; mv pid.tmp pid; kill -STOP $!; kill -STOP $$",
+              way[i].user);
         pid = pid_in(&b, "pid");
         kill_and_end(&b);
         cr_expect(b.end.signaled);
@@ -320,8 +336,9 @@ Test(confine, time_of_the_whole_tree)
         alone = b.end.usage.user_ns + b.end.usage.sys_ns;
         cr_assert(alone > 0);
         (void)snprintf(command, sizeof(command),
-                       "%s (setsid sh -c '%s spin; echo done >far.tmp; mv far.tmp far' &) ; (spin &) ; while [ ! -f far ]; do sleep 0.01; done", work,
-                       work);
+                       "%s (setsid sh -c '%s spin; echo done >far.tmp; mv far.tmp far' &) ; (spin "
+                       "&) ; while [ ! -f far ]; do sleep 0.01; done",
+                       work, work);
         start(&b, command, way[i].user);
         work_until(b.loop, &b.ended);
         confine_usage(b.group, NULL, &now);
@@ -334,8 +351,10 @@ Test(confine, time_of_the_whole_tree)
         if (usage.way == CPU_WAY_REAPER)
             confine_usage(b.group, &b.end.usage, &usage);
         tree = usage.user_ns + usage.sys_ns;
-        /* Two spins, of which the leader waited for none. A machine's speed varies, twofold it does not. */
-        cr_expect(tree > alone, "way %zu (%s): %lld of %lld", i, vocab_cpu_way((int)usage.way), (long long)tree, (long long)alone);
+        /* Two spins, of which the leader waited for none. A machine's speed varies, twofold it
+         * does not. */
+        cr_expect(tree > alone, "way %zu (%s): %lld of %lld", i, vocab_cpu_way((int)usage.way),
+                  (long long)tree, (long long)alone);
         cr_expect(b.end.usage.user_ns + b.end.usage.sys_ns < alone, "way %zu", i);
         proc_free(&b.leader);
         confine_end(&b.group);
@@ -352,7 +371,8 @@ Test(confine, memory_of_all_together)
     start(&b, "head -c 30000000 /dev/zero | tail -c 30000000 >/dev/null", false);
     work_until(b.loop, &b.ended);
     confine_usage(b.group, &b.end.usage, &usage);
-    cr_expect(usage.peak_bytes == -1 || usage.peak_bytes > 20000000, "%lld", (long long)usage.peak_bytes);
+    cr_expect(usage.peak_bytes == -1 || usage.peak_bytes > 20000000, "%lld",
+              (long long)usage.peak_bytes);
     kill_and_end(&b);
     close_box(&b);
 }
@@ -371,7 +391,8 @@ Test(confine, one_group_at_a_time)
     close_box(&b);
 }
 
-/* A worker that died: what it left is found by the next one with its tag, and not by one with another. */
+/* A worker that died: what it left is found by the next one with its tag, and not by one with
+ * another. */
 Test(confine, leftovers_of_a_dead_worker)
 {
     for (size_t i = 0; i < ARRAY_LEN(way); i++) {
@@ -418,7 +439,8 @@ Test(confine, leftovers_of_a_dead_worker)
         open_box(&next, way[i].use, false, "other");
         cr_assert_eq(confine_sweep(next.confine, on_left, &next, next.diag), 0);
         work_until(next.loop, &next.done);
-        cr_expect_eq(next.left.killed, 0, "way %zu: another worker's is not touched: %s", i, next.names);
+        cr_expect_eq(next.left.killed, 0, "way %zu: another worker's is not touched: %s", i,
+                     next.names);
         cr_expect(work_alive(pid));
         close_box(&next);
         open_box(&next, way[i].use, way[i].user, "dead");
@@ -438,7 +460,8 @@ Test(confine, leftovers_of_a_dead_worker)
     }
 }
 
-/* The user of the builds owns nothing else: what it has others do for it (cron, at) is found, another worker's builds are not touched. */
+/* The user of the builds owns nothing else: what it has others do for it (cron, at) is found,
+ * another worker's builds are not touched. */
 Test(confine, every_process_of_the_builds_own_user)
 {
     static const unsigned use[] = {CONFINE_ALL, CONFINE_FOLLOW};
@@ -465,7 +488,8 @@ Test(confine, every_process_of_the_builds_own_user)
         path = work_path(b.dir, "makespan-worker");
         cr_assert_eq(work_sh("cp /bin/sh %s", path), 0);
         (void)snprintf(command, sizeof(command),
-                       "setpriv --reuid %u --regid %u --clear-groups sh -c 'echo $$ >pid.tmp; mv pid.tmp pid; exec sleep 1000' & wait",
+                       "setpriv --reuid %u --regid %u --clear-groups sh -c 'echo $$ >pid.tmp; mv "
+                       "pid.tmp pid; exec sleep 1000' & wait",
                        build_uid(), build_uid());
         other = fork();
         if (other == 0) {

@@ -1,4 +1,5 @@
-/* os_generic_test.c: a system without a file of its own still gets honest answers. The file is taken in whole, so that no other stands beside it. */
+/* os_generic_test.c: a system without a file of its own still gets honest answers. The file is
+ * taken in whole, so that no other stands beside it. */
 #include "worker/os/os_generic.c"
 
 #include "worker/os/facts.h"

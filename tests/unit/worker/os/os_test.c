@@ -1,9 +1,9 @@
 /* os_test.c: this host's own answers, and the facts made of answers. */
 #include "common/err.h"
 #include "common/str.h"
+#include "tests/harness/look.h"
 #include "worker/os/facts.h"
 #include "worker/os/os.h"
-#include "tests/harness/look.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -206,7 +206,8 @@ Test(os, lock_and_file_system)
     char kind[64];
 
     cr_expect_str_eq(os_lock_path(), os_lock_path());
-    cr_expect(strcmp(os_lock_path(), "/run/lock/makespan.lock") == 0 || strcmp(os_lock_path(), "/tmp/makespan.lock") == 0);
+    cr_expect(strcmp(os_lock_path(), "/run/lock/makespan.lock") == 0 ||
+              strcmp(os_lock_path(), "/tmp/makespan.lock") == 0);
     cr_assert_eq(os_fs_kind("/proc", kind, sizeof(kind)), 0);
     cr_expect_str_eq(kind, "proc");
     cr_expect(os_fs_kind("/no/such/folder", kind, sizeof(kind)) < 0);
@@ -251,8 +252,19 @@ Test(facts, a_list_of_keys_and_values)
 Test(facts, what_is_unknown_is_absent)
 {
     struct facts facts = FACTS_INIT;
-    struct os_cpus cpus = {.online = 4, .affinity = 4, .quota_milli = -1, .sockets = -1, .cores = -1, .threads = 4, .numa = -1};
-    struct os_limits limits = {.processes = OS_NO_LIMIT, .files = 64, .stack = -1, .core = 0, .pids = 100, .memory = OS_NO_LIMIT};
+    struct os_cpus cpus = {.online = 4,
+                           .affinity = 4,
+                           .quota_milli = -1,
+                           .sockets = -1,
+                           .cores = -1,
+                           .threads = 4,
+                           .numa = -1};
+    struct os_limits limits = {.processes = OS_NO_LIMIT,
+                               .files = 64,
+                               .stack = -1,
+                               .core = 0,
+                               .pids = 100,
+                               .memory = OS_NO_LIMIT};
     struct facts_from from = {.cpus = &cpus, .limits = &limits, .compiler = "cc (x) 12"};
 
     facts_build(&facts, &from);
@@ -272,8 +284,9 @@ Test(facts, what_is_unknown_is_absent)
 
 Test(facts, of_this_host)
 {
-    static const char *const must[] = {"cpus.online", "cpus.usable", "cpus.usable_milli", "memory.total", "os.name",
-                                       "os.release",  "kernel",      "limit.files",       "cgroup",       "worker.version"};
+    static const char *const must[] = {
+        "cpus.online", "cpus.usable", "cpus.usable_milli", "memory.total", "os.name",
+        "os.release",  "kernel",      "limit.files",       "cgroup",       "worker.version"};
     struct facts facts = FACTS_INIT;
 
     os_facts(&facts, "/tmp", NULL, "follow", "1.2");

@@ -128,7 +128,8 @@ Test(parse, memory)
     text = golden("meminfo-old");
     cr_assert_eq(parse_proc_meminfo(text, &m), 0);
     cr_expect_eq(m.total, INT64_C(62972) * 1024);
-    cr_expect_eq(m.available, (INT64_C(4384) + 2184 + 37500) * 1024, "free, buffers and cache where the kernel has no sum");
+    cr_expect_eq(m.available, (INT64_C(4384) + 2184 + 37500) * 1024,
+                 "free, buffers and cache where the kernel has no sum");
     free(text);
     cr_expect_eq(parse_proc_meminfo("MemFree: 3 kB\n", &m), -ERR_SYNTAX);
 }
@@ -174,7 +175,11 @@ Test(parse, load_paging_pressure)
     cr_expect_eq(paging.swap_out, 4096);
     cr_expect_eq(parse_proc_vmstat("pgpgin 4\n", &paging), -ERR_SYNTAX);
     free(text);
-    cr_assert_eq(parse_proc_pressure("some avg10=8.25 avg60=6.19 avg300=5.41 total=49451367\nfull avg10=0.00 total=5\n", &ns), 0);
+    cr_assert_eq(
+        parse_proc_pressure(
+            "some avg10=8.25 avg60=6.19 avg300=5.41 total=49451367\nfull avg10=0.00 total=5\n",
+            &ns),
+        0);
     cr_expect_eq(ns, INT64_C(49451367000));
     cr_expect_eq(parse_proc_pressure("full avg10=0.00 total=5\n", &ns), -ERR_SYNTAX);
     cr_expect_eq(parse_proc_pressure("some avg10=0.00\nfull total=5\n", &ns), -ERR_SYNTAX);
@@ -202,9 +207,13 @@ Test(parse, a_process_with_a_hostile_name)
     cr_expect_eq(p.cpu_ns, INT64_C(70000000));
     cr_expect_eq(p.ppid, 2);
     free(text);
-    cr_assert_eq(parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0\n", 100, &p), 0);
+    cr_assert_eq(
+        parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0\n", 100, &p),
+        0);
     cr_expect(p.zombie);
-    cr_assert_eq(parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 2 0 5 0 0\n", 100, &p), 0);
+    cr_assert_eq(
+        parse_proc_pid_stat("12 (x) Z 1 12 12 0 -1 0 0 0 0 0 1 1 0 0 20 0 2 0 5 0 0\n", 100, &p),
+        0);
     cr_expect_not(p.zombie, "its other thread lives");
     cr_expect_eq(parse_proc_pid_stat("12 (x", 100, &p), -ERR_SYNTAX);
     cr_expect_eq(parse_proc_pid_stat("12 (x) S 1 2", 100, &p), -ERR_SYNTAX);
@@ -239,10 +248,13 @@ Test(parse, control_group_folders)
     static const struct {
         const char *self, *mounts, *v2, *cpuacct, *memory, *freezer, *pids;
     } row[] = {
-        {"self-cgroup-v2", "mountinfo-v2", "/sys/fs/cgroup/system.slice/makespan-worker.service", "", "", "", ""},
-        {"self-cgroup-v1", "mountinfo-v1", "", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/memory/box/one", "/sys/fs/cgroup/freezer",
+        {"self-cgroup-v2", "mountinfo-v2", "/sys/fs/cgroup/system.slice/makespan-worker.service",
+         "", "", "", ""},
+        {"self-cgroup-v1", "mountinfo-v1", "", "/sys/fs/cgroup/cpu,cpuacct",
+         "/sys/fs/cgroup/memory/box/one", "/sys/fs/cgroup/freezer",
          "/sys/fs/cgroup/pids/system.slice/makespan-worker.service"},
-        {"self-cgroup-hybrid", "mountinfo-hybrid", "/sys/fs/cgroup/unified/system.slice/makespan-worker.service",
+        {"self-cgroup-hybrid", "mountinfo-hybrid",
+         "/sys/fs/cgroup/unified/system.slice/makespan-worker.service",
          "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/memory/box/one", "/sys/fs/cgroup/freezer",
          "/sys/fs/cgroup/pids/system.slice/makespan-worker.service"},
         {"self-cgroup-hybrid", "mountinfo-none", "", "", "", "", ""},
@@ -297,7 +309,9 @@ Test(parse, processor_time_of_a_group)
     int64_t user = 0, sys = 0;
     bool populated = false;
 
-    cr_assert_eq(parse_cgroup_cpu_stat("usage_usec 1891506\nuser_usec 1886481\nsystem_usec 5025\n", &user, &sys), 0);
+    cr_assert_eq(parse_cgroup_cpu_stat("usage_usec 1891506\nuser_usec 1886481\nsystem_usec 5025\n",
+                                       &user, &sys),
+                 0);
     cr_expect_eq(user, INT64_C(1886481000));
     cr_expect_eq(sys, INT64_C(5025000));
     cr_expect_eq(parse_cgroup_cpu_stat("usage_usec 1\n", &user, &sys), -ERR_SYNTAX);
@@ -307,7 +321,9 @@ Test(parse, processor_time_of_a_group)
     cr_assert_eq(parse_cgroup_cpuacct("5000\n", "user 0\nsystem 0\n", &user, &sys), 0);
     cr_expect_eq(user, 5000);
     cr_expect_eq(sys, 0);
-    cr_assert_eq(parse_cgroup_cpuacct("9000000000000000000\n", "user 450000000\nsystem 450000000\n", &user, &sys), 0);
+    cr_assert_eq(parse_cgroup_cpuacct("9000000000000000000\n", "user 450000000\nsystem 450000000\n",
+                                      &user, &sys),
+                 0);
     cr_expect_eq(user + sys, INT64_C(9000000000000000000));
     cr_expect_eq(sys, INT64_C(4500000000000000000));
     cr_assert_eq(parse_cgroup_populated("populated 1\nfrozen 0\n", &populated), 0);
@@ -321,14 +337,16 @@ Test(parse, file_system_of_a_path)
     static const struct {
         const char *path, *device, *kind;
     } row[] = {
-        {"/var/lib", "8:1", "ext4"},  {"/srv/big disk/work", "8:17", "xfs"}, {"/srv/big", "8:1", "ext4"},
-        {"/tmp/x", "0:40", "tmpfs"},  {"/home/a", "0:99", "btrfs"},          {"/", "8:1", "ext4"},
+        {"/var/lib", "8:1", "ext4"},  {"/srv/big disk/work", "8:17", "xfs"},
+        {"/srv/big", "8:1", "ext4"},  {"/tmp/x", "0:40", "tmpfs"},
+        {"/home/a", "0:99", "btrfs"}, {"/", "8:1", "ext4"},
         {"/tmpfile", "8:1", "ext4"},
     };
     char *mounts = golden("mountinfo-hybrid"), kind[64];
 
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-        cr_assert(parse_mount_kind(mounts, row[i].path, row[i].device, kind, sizeof(kind)), "%s", row[i].path);
+        cr_assert(parse_mount_kind(mounts, row[i].path, row[i].device, kind, sizeof(kind)), "%s",
+                  row[i].path);
         cr_expect_str_eq(kind, row[i].kind, "%s: %s", row[i].path, kind);
     }
     cr_expect_not(parse_mount_kind("", "/", "8:1", kind, sizeof(kind)));

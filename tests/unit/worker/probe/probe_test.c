@@ -20,18 +20,20 @@ Test(probe, a_row_of_this_machine)
 
     probe_take(&a);
     probe_take(&b);
-    cr_expect(probe_has(&a, INSTRUMENT_BUSY) && probe_has(&a, INSTRUMENT_OBSERVER) && probe_has(&a, INSTRUMENT_LOAD) &&
-              probe_has(&a, INSTRUMENT_AVAILABLE));
+    cr_expect(probe_has(&a, INSTRUMENT_BUSY) && probe_has(&a, INSTRUMENT_OBSERVER) &&
+              probe_has(&a, INSTRUMENT_LOAD) && probe_has(&a, INSTRUMENT_AVAILABLE));
     cr_expect_not(probe_has(&a, INSTRUMENT_TREE), "not asked here");
     cr_expect(a.value[INSTRUMENT_BUSY] > 0);
     cr_expect(b.value[INSTRUMENT_BUSY] >= a.value[INSTRUMENT_BUSY]);
-    cr_expect(b.value[INSTRUMENT_OBSERVER] > a.value[INSTRUMENT_OBSERVER], "the first row took time");
+    cr_expect(b.value[INSTRUMENT_OBSERVER] > a.value[INSTRUMENT_OBSERVER],
+              "the first row took time");
     cr_expect(b.at_ns > a.at_ns);
 }
 
 #define SEC INT64_C(1000000000)
 
-static struct window_cpu at(int64_t user, int64_t system, int64_t irq, int64_t steal, int64_t kernel, int64_t self)
+static struct window_cpu at(int64_t user, int64_t system, int64_t irq, int64_t steal,
+                            int64_t kernel, int64_t self)
 {
     struct window_cpu w = {.has_ticks = true, .kernel_ns = kernel, .self_ns = self};
 
@@ -49,7 +51,8 @@ Test(window, foreign_time_is_what_is_left)
     struct window_cpu_used used;
 
     window_cpu_diff(&from, &to, 6 * SEC, &used);
-    cr_expect_eq(used.foreign_ns, 11 * SEC - 6 * SEC - SEC - 1000, "%lld", (long long)used.foreign_ns);
+    cr_expect_eq(used.foreign_ns, 11 * SEC - 6 * SEC - SEC - 1000, "%lld",
+                 (long long)used.foreign_ns);
     cr_expect_eq(used.observer_ns, 1000);
     cr_expect_eq(used.kernel_ns, 2 * SEC, "threads and interrupts");
     cr_expect_eq(used.steal_ns, 2 * SEC);

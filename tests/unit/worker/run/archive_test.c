@@ -1,4 +1,5 @@
-/* archive_test.c: archives of every packer become trees, hostile ones do not, and the tree's hash is git's. */
+/* archive_test.c: archives of every packer become trees, hostile ones do not, and the tree's
+ * hash is git's. */
 #include "worker/run/archive.h"
 
 #include "common/buf.h"
@@ -118,13 +119,18 @@ static void write_bytes(const char *path, const struct buf *bytes)
 /* A small repository in DIR/repo and its archive, packed by `packer`. */
 static void make_source(const struct bench *b, const char *packer)
 {
-    cr_assert_eq(work_sh("cd %s && export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
-                         "GIT_COMMITTER_EMAIL=a@b && git init -q repo && cd repo && mkdir -p src/deep a.d && echo 'int x;' >src/x.c && "
-                         "echo 'all:' >Makefile && printf '#!/bin/sh\\n' >run && chmod 755 run && ln -s ../run src/link && ln -s nowhere dangling && "
-                         ": >empty && echo 1 >a && echo 2 >a.d/f && echo 3 >a-b && echo 4 >src/deep/f && head -c 3000000 /dev/urandom >big && "
-                         "git add -A && git commit -q -m one && git archive --format=tar HEAD | %s >%s",
-                         b->dir, b->dir, packer, b->file),
-                 0);
+    cr_assert_eq(
+        work_sh("cd %s && export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a "
+                "GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
+                "GIT_COMMITTER_EMAIL=a@b && git init -q repo && cd repo && mkdir -p src/deep a.d "
+                "&& echo 'int x;' >src/x.c && "
+                "echo 'all:' >Makefile && printf '#!/bin/sh\\n' >run && chmod 755 run && ln -s "
+                "../run src/link && ln -s nowhere dangling && "
+                ": >empty && echo 1 >a && echo 2 >a.d/f && echo 3 >a-b && echo 4 >src/deep/f && "
+                "head -c 3000000 /dev/urandom >big && "
+                "git add -A && git commit -q -m one && git archive --format=tar HEAD | %s >%s",
+                b->dir, b->dir, packer, b->file),
+        0);
 }
 
 Test(archive, every_packer)
@@ -142,10 +148,12 @@ Test(archive, every_packer)
             cr_expect(b.hashed);
             cr_expect_eq(b.entries, 14, "%llu", (unsigned long long)b.entries);
             cr_expect(b.bytes > 3000000);
-            cr_expect_eq(work_sh("cd %s && test -x dest/run && test ! -x dest/Makefile && cmp dest/big repo/big && "
-                                 "test \"$(readlink dest/src/link)\" = ../run && test -L dest/dangling",
-                                 b.dir),
-                         0, "%s", packer[i]);
+            cr_expect_eq(
+                work_sh("cd %s && test -x dest/run && test ! -x dest/Makefile && cmp dest/big "
+                        "repo/big && "
+                        "test \"$(readlink dest/src/link)\" = ../run && test -L dest/dangling",
+                        b.dir),
+                0, "%s", packer[i]);
         }
         close_bench(&b);
     }
@@ -205,8 +213,12 @@ Test(archive, hostile_ones_are_not_unpacked)
         char kind;
         const char *name, *link, *text;
     } row[] = {
-        {'0', "../evil", NULL, "leads upwards"}, {'0', "/tmp/evil", NULL, "is absolute"},  {'2', "l", "/etc", "leads to an absolute name"},
-        {'2', "l", "../../..", "leads out"},     {'3', "dev", NULL, "is a device"},        {'6', "p", NULL, "is a fifo"},
+        {'0', "../evil", NULL, "leads upwards"},
+        {'0', "/tmp/evil", NULL, "is absolute"},
+        {'2', "l", "/etc", "leads to an absolute name"},
+        {'2', "l", "../../..", "leads out"},
+        {'3', "dev", NULL, "is a device"},
+        {'6', "p", NULL, "is a fifo"},
         {'1', "h", "/etc/passwd", "hard link"},
     };
     static const char *const packer[] = {"cat", "gzip"};
@@ -249,7 +261,10 @@ Test(archive, damaged_by_its_packer_and_too_large)
     close_bench(&b);
     /* 2 GB of zeros in 2 MB: the limit ends it long before. */
     open_bench(&b);
-    cr_assert_eq(work_sh("cd %s && truncate -s 2G zeros && tar -cf - zeros | gzip -1 >%s && rm zeros", b.dir, b.file), 0);
+    cr_assert_eq(
+        work_sh("cd %s && truncate -s 2G zeros && tar -cf - zeros | gzip -1 >%s && rm zeros", b.dir,
+                b.file),
+        0);
     hash_of(b.file, hash);
     spec = spec_of(&b, hash);
     spec.bytes_max = 1000000;
@@ -358,7 +373,9 @@ static char *git_says(const struct bench *b, const char *dir, const char *questi
 {
     char *out = work_path(b->dir, "says"), *text;
 
-    cr_assert_eq(work_sh("cd %s && HOME=%s git -c safe.directory='*' %s >%s", dir, b->dir, question, out), 0);
+    cr_assert_eq(
+        work_sh("cd %s && HOME=%s git -c safe.directory='*' %s >%s", dir, b->dir, question, out),
+        0);
     text = work_read(out);
     text[strcspn(text, "\n")] = '\0';
     free(out);
@@ -398,7 +415,8 @@ Test(treehash, in_the_other_object_format)
     char *repo, *want;
 
     open_bench(&b);
-    if (work_sh("cd %s && HOME=%s git init -q --object-format=sha256 repo 2>/dev/null && cd repo && echo a >a && mkdir d && echo b >d/b && "
+    if (work_sh("cd %s && HOME=%s git init -q --object-format=sha256 repo 2>/dev/null && cd repo "
+                "&& echo a >a && mkdir d && echo b >d/b && "
                 "git add -A && git -c user.name=a -c user.email=a@b commit -q -m x",
                 b.dir, b.dir) == 0) {
         repo = work_path(b.dir, "repo");
@@ -462,7 +480,8 @@ static void on_says(const char *says, void *arg)
 
 static const char *ask(struct bench *b, const char *dir, bool user)
 {
-    struct hostdir_spec spec = {.dir = dir, .path = PATH, .set_user = user, .uid = 54321, .gid = 54321};
+    struct hostdir_spec spec = {
+        .dir = dir, .path = PATH, .set_user = user, .uid = 54321, .gid = 54321};
     struct hostdir *h;
 
     b->done = false;
@@ -505,7 +524,9 @@ Test(hostdir, a_repository_that_names_programs)
     make_source(&b, "cat");
     repo = work_path(b.dir, "repo");
     trap = work_path(b.dir, "trap");
-    cr_assert_eq(work_sh("cd %s && HOME=%s git config core.fsmonitor 'touch %s; false'", repo, b.dir, trap), 0);
+    cr_assert_eq(
+        work_sh("cd %s && HOME=%s git config core.fsmonitor 'touch %s; false'", repo, b.dir, trap),
+        0);
     cr_expect_eq(strlen(ask(&b, repo, false)), 40);
     cr_expect_not(work_there(trap));
     free(trap);

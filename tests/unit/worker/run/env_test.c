@@ -1,4 +1,5 @@
-/* env_test.c: the environment of a build is fixed and clean, and what was left out is known; marks keep their first text. */
+/* env_test.c: the environment of a build is fixed and clean, and what was left out is known;
+ * marks keep their first text. */
 #include "worker/run/env.h"
 
 #include "common/diag.h"
@@ -29,10 +30,23 @@ static struct env_spec plain(void)
 Test(env, exactly_these)
 {
     static const char *const want[] = {
-        "PATH=/usr/bin:/bin", "HOME=/w/home",  "TMPDIR=/w/tmp",    "LC_ALL=C",         "TZ=UTC",
-        "SHELL=/bin/sh",      "JOBS=4",        "JFLAG=-j4",        "NCPU=6",           "VARIANT=prepatch",
-        "REV=51be0aa",        "KERNEL=8f3c1d2f00d0123456789", "KERNEL_SHORT=8f3c1d2f00d0", "SRC=/w/build/src", "OBJ=/w/build/obj",
-        "OBJ1=/w/build/obj",  "MAKESPAN_WORKER=x",
+        "PATH=/usr/bin:/bin",
+        "HOME=/w/home",
+        "TMPDIR=/w/tmp",
+        "LC_ALL=C",
+        "TZ=UTC",
+        "SHELL=/bin/sh",
+        "JOBS=4",
+        "JFLAG=-j4",
+        "NCPU=6",
+        "VARIANT=prepatch",
+        "REV=51be0aa",
+        "KERNEL=8f3c1d2f00d0123456789",
+        "KERNEL_SHORT=8f3c1d2f00d0",
+        "SRC=/w/build/src",
+        "OBJ=/w/build/obj",
+        "OBJ1=/w/build/obj",
+        "MAKESPAN_WORKER=x",
     };
     struct env_spec spec = plain();
     struct env *env;
@@ -95,7 +109,8 @@ Test(env, several_objs_and_absent_texts)
 
 Test(env, the_variants_own_come_last_and_win)
 {
-    static const char *const own[] = {"OPT=-O2 -g", "PATH=/opt/cc/bin", "MAKEFLAGS=-k", "EMPTY=", "OPT=-O3"};
+    static const char *const own[] = {"OPT=-O2 -g", "PATH=/opt/cc/bin", "MAKEFLAGS=-k",
+                                      "EMPTY=", "OPT=-O3"};
     struct env_spec spec = plain();
     struct env *env;
 
@@ -108,11 +123,12 @@ Test(env, the_variants_own_come_last_and_win)
     cr_expect_str_eq(env_get(env, "EMPTY"), "");
     for (size_t i = 0; env_list(env)[i] != NULL; i++)
         for (size_t k = i + 1; env_list(env)[k] != NULL; k++)
-            cr_expect_neq(strcspn(env_list(env)[i], "="),
-                          strncmp(env_list(env)[i], env_list(env)[k], strcspn(env_list(env)[i], "=") + 1) == 0
-                              ? strcspn(env_list(env)[i], "=")
-                              : SIZE_MAX,
-                          "twice: %s", env_list(env)[i]);
+            cr_expect_neq(
+                strcspn(env_list(env)[i], "="),
+                strncmp(env_list(env)[i], env_list(env)[k], strcspn(env_list(env)[i], "=") + 1) == 0
+                    ? strcspn(env_list(env)[i], "=")
+                    : SIZE_MAX,
+                "twice: %s", env_list(env)[i]);
     env_free(&env);
 }
 
@@ -137,13 +153,38 @@ Test(env, what_is_no_variable)
 /* Each of these reached a build once, somewhere, and changed what it measured. */
 Test(env, what_was_left_out_is_listed)
 {
-    char *outer[] = {(char *)"LANG=de_DE.UTF-8", (char *)"MAKEFLAGS=-l0.01", (char *)"PATH=/usr/bin:/bin", (char *)"GNUMAKEFLAGS=-j1",
-                     (char *)"MFLAGS=-n",        (char *)"MAKELEVEL=2",      (char *)"CCACHE_DIR=/c",      (char *)"DISTCC_HOSTS=a b",
-                     (char *)"CMAKE_BUILD_PARALLEL_LEVEL=9", (char *)"CFLAGS=-O0", (char *)"HOME=/root",   (char *)"NINJA_STATUS=x",
-                     (char *)"\xff=1",           (char *)"OMP_NUM_THREADS=3", (char *)"novalue",           (char *)"LD_PRELOAD=x.so",
-                     (char *)"AAA=1",            NULL};
-    static const char *const want[] = {"CCACHE_DIR", "CFLAGS", "CMAKE_BUILD_PARALLEL_LEVEL", "DISTCC_HOSTS", "GNUMAKEFLAGS", "LD_PRELOAD",
-                                       "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NINJA_STATUS", "OMP_NUM_THREADS", "AAA", "HOME", "LANG"};
+    char *outer[] = {(char *)"LANG=de_DE.UTF-8",
+                     (char *)"MAKEFLAGS=-l0.01",
+                     (char *)"PATH=/usr/bin:/bin",
+                     (char *)"GNUMAKEFLAGS=-j1",
+                     (char *)"MFLAGS=-n",
+                     (char *)"MAKELEVEL=2",
+                     (char *)"CCACHE_DIR=/c",
+                     (char *)"DISTCC_HOSTS=a b",
+                     (char *)"CMAKE_BUILD_PARALLEL_LEVEL=9",
+                     (char *)"CFLAGS=-O0",
+                     (char *)"HOME=/root",
+                     (char *)"NINJA_STATUS=x",
+                     (char *)"\xff=1",
+                     (char *)"OMP_NUM_THREADS=3",
+                     (char *)"novalue",
+                     (char *)"LD_PRELOAD=x.so",
+                     (char *)"AAA=1",
+                     NULL};
+    static const char *const want[] = {"CCACHE_DIR",
+                                       "CFLAGS",
+                                       "CMAKE_BUILD_PARALLEL_LEVEL",
+                                       "DISTCC_HOSTS",
+                                       "GNUMAKEFLAGS",
+                                       "LD_PRELOAD",
+                                       "MAKEFLAGS",
+                                       "MAKELEVEL",
+                                       "MFLAGS",
+                                       "NINJA_STATUS",
+                                       "OMP_NUM_THREADS",
+                                       "AAA",
+                                       "HOME",
+                                       "LANG"};
     struct env_spec spec = plain();
     struct env *env;
     char **names;

@@ -1,4 +1,5 @@
-/* fetch_test.c: archives come in pieces over a link that may go away, are checked, kept, and thrown away in order. */
+/* fetch_test.c: archives come in pieces over a link that may go away, are checked, kept, and
+ * thrown away in order. */
 #include "worker/run/fetch.h"
 
 #include "common/attr.h"
@@ -43,9 +44,9 @@ struct bench {
         uint32_t length;
     } asked[64];
     size_t asked_count, answered;
-    size_t pieces;    /* answers given */
+    size_t pieces;     /* answers given */
     size_t stop_after; /* answers, then silence; 0: never */
-    int lie;          /* which answer is falsified, from 1 */
+    int lie;           /* which answer is falsified, from 1 */
     bool short_pieces;
     bool done;
     int code;
@@ -155,7 +156,8 @@ static void wish(struct bench *b, const struct stock *s)
     b->stock = s;
     b->done = false;
     b->pieces = 0;
-    cr_assert_eq(fetch_get(b->fetch, s->hash, s->n, on_got, b, b->diag), 0, "%s", diag_first(b->diag));
+    cr_assert_eq(fetch_get(b->fetch, s->hash, s->n, on_got, b, b->diag), 0, "%s",
+                 diag_first(b->diag));
     cr_assert_not(b->done);
 }
 
@@ -187,7 +189,13 @@ static bool stored(const struct bench *b, const struct stock *s)
 
 Test(fetch, sizes_of_all_kinds)
 {
-    static const size_t size[] = {0, 1, FETCH_PIECE - 1, FETCH_PIECE, FETCH_PIECE + 1, 3 * FETCH_PIECE, 10 * FETCH_PIECE + 77};
+    static const size_t size[] = {0,
+                                  1,
+                                  FETCH_PIECE - 1,
+                                  FETCH_PIECE,
+                                  FETCH_PIECE + 1,
+                                  3 * FETCH_PIECE,
+                                  10 * FETCH_PIECE + 77};
 
     for (size_t i = 0; i < ARRAY_LEN(size); i++) {
         struct stock s;
@@ -284,7 +292,8 @@ Test(fetch, short_pieces_and_strange_ones)
     }
     for (int i = 0; i < 20 && !b.done; i++) {
         work_turn(b.loop, 5 * CLOCK_MS);
-        /* A coordinator that sends less than was asked has the rest asked for when the silence is over, or when the link comes anew. */
+        /* A coordinator that sends less than was asked has the rest asked for when the silence
+         * is over, or when the link comes anew. */
         fetch_link(b.fetch, true);
     }
     work_until(b.loop, &b.done);
@@ -362,14 +371,18 @@ Test(fetch, damage_on_the_disk_is_seen_and_mended)
     open_bench(&b);
     make_stock(&s, 2 * FETCH_PIECE, 8);
     get(&b, &s);
-    cr_assert_eq(work_sh("printf x | dd of=%s bs=1 seek=70000 conv=notrunc 2>/dev/null", b.path), 0);
+    cr_assert_eq(work_sh("printf x | dd of=%s bs=1 seek=70000 conv=notrunc 2>/dev/null", b.path),
+                 0);
     get(&b, &s);
     cr_expect_eq(b.code, 0, "%s", b.text);
     cr_expect_eq(b.pieces, 2, "fetched again");
     expect_same(&b, &s);
     /* A damaged part is found out at the end, and does not stay. */
     stop(&b);
-    cr_assert_eq(work_sh("cd %s && mv %s %s.part && printf y | dd of=%s.part bs=1 seek=9 conv=notrunc 2>/dev/null", b.blobs, s.hex, s.hex, s.hex), 0);
+    cr_assert_eq(work_sh("cd %s && mv %s %s.part && printf y | dd of=%s.part bs=1 seek=9 "
+                         "conv=notrunc 2>/dev/null",
+                         b.blobs, s.hex, s.hex, s.hex),
+                 0);
     start(&b);
     get(&b, &s);
     cr_expect_eq(b.code, -ERR_CHECKSUM);
@@ -447,7 +460,9 @@ Test(fetch, strange_files_in_the_folder)
     make_stock(&s, 1000, 21);
     get(&b, &s);
     stop(&b);
-    cr_assert_eq(work_sh("cd %s && touch other ABC index.tmp && mkdir %s.part && echo 'not an index' >index && cp %s x", b.blobs,
+    cr_assert_eq(work_sh("cd %s && touch other ABC index.tmp && mkdir %s.part && echo 'not an "
+                         "index' >index && cp %s x",
+                         b.blobs,
                          "0000000000000000000000000000000000000000000000000000000000000000", s.hex),
                  0);
     start(&b);
@@ -469,7 +484,8 @@ Test(fetch, a_full_disk_takes_older_archives)
     b.dir = work_dir_new();
     b.blobs = work_path(b.dir, "blobs");
     cr_assert_eq(mkdir(b.blobs, 0700), 0);
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", b.blobs, "tmpfs", 0, "size=2m") != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", b.blobs, "tmpfs", 0, "size=2m") != 0) {
         free(b.blobs);
         work_dir_remove(&b.dir);
         return;

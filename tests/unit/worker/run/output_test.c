@@ -1,4 +1,5 @@
-/* output_test.c: the output of a command: kept as head and tail, cut in the middle, seen when it is shortened. */
+/* output_test.c: the output of a command: kept as head and tail, cut in the middle, seen when it
+ * is shortened. */
 #include "worker/run/output.h"
 
 #include "common/buf.h"
@@ -123,7 +124,8 @@ Test(output, short_output_is_kept_byte_by_byte)
 
 Test(output, at_the_limits)
 {
-    static const size_t size[] = {HEAD - 1, HEAD, HEAD + 1, HEAD + TAIL - 1, HEAD + TAIL, HEAD + TAIL + 1, 3 * HEAD};
+    static const size_t size[] = {HEAD - 1,        HEAD,    HEAD + 1, HEAD + TAIL - 1, HEAD + TAIL,
+                                  HEAD + TAIL + 1, 3 * HEAD};
 
     for (size_t i = 0; i < ARRAY_LEN(size); i++) {
         struct buf all = BUF_INIT;
@@ -144,13 +146,15 @@ Test(output, at_the_limits)
             cr_expect_eq(gap, 0);
         }
         for (size_t k = 0; k < all.len; k++)
-            cr_assert_eq(all.data[k], 'a' + (k < at || gap == 0 ? k : k + gap) % 23, "size %zu, byte %zu", size[i], k);
+            cr_assert_eq(all.data[k], 'a' + (k < at || gap == 0 ? k : k + gap) % 23,
+                         "size %zu, byte %zu", size[i], k);
         buf_fini(&all);
         close_paper(&p);
     }
 }
 
-/* 64 MB, looked at now and then: the disk keeps little of it, in both ways, and head and tail are right. */
+/* 64 MB, looked at now and then: the disk keeps little of it, in both ways, and head and tail
+ * are right. */
 Test(output, a_flood_takes_little_room)
 {
     for (int no_holes = 0; no_holes < 2; no_holes++) {
@@ -181,7 +185,8 @@ Test(output, a_flood_takes_little_room)
         cr_expect_eq(at, HEAD);
         cr_assert_eq(all.len, HEAD + TAIL);
         for (size_t k = 0; k < all.len; k++)
-            cr_assert_eq(all.data[k], 'a' + (k < HEAD ? k : k + gap) % 23, "%d: byte %zu", no_holes, k);
+            cr_assert_eq(all.data[k], 'a' + (k < HEAD ? k : k + gap) % 23, "%d: byte %zu", no_holes,
+                         k);
         buf_fini(&all);
         close_paper(&p);
     }
@@ -261,7 +266,8 @@ Test(output, shell_redirection_to_its_own_output)
     cr_assert(pid >= 0);
     if (pid == 0) {
         if (dup2(output_fd(p.output), 1) == 1)
-            (void)execl("/bin/sh", "sh", "-c", "echo one; echo two >/dev/stdout; echo three", (char *)NULL);
+            (void)execl("/bin/sh", "sh", "-c", "echo one; echo two >/dev/stdout; echo three",
+                        (char *)NULL);
         _exit(127);
     }
     cr_assert_eq(waitpid(pid, &status, 0), pid);
@@ -279,8 +285,13 @@ Test(output, the_last_line)
     static const struct {
         const char *text, *line;
     } row[] = {
-        {"a\nb\n", "b"}, {"a\nnew option? ", "new option?"}, {"\n\n", ""}, {"one", "one"}, {"a\r\nlast\r\n\r\n", "last"},
-        {"a\n\x1b[31mred\x1b[0m\n", "\\x1b[31mred\\x1b[0m"}, {"gr\xc3\xbc\xc3\x9f\n", "gr\xc3\xbc\xc3\x9f"},
+        {"a\nb\n", "b"},
+        {"a\nnew option? ", "new option?"},
+        {"\n\n", ""},
+        {"one", "one"},
+        {"a\r\nlast\r\n\r\n", "last"},
+        {"a\n\x1b[31mred\x1b[0m\n", "\\x1b[31mred\\x1b[0m"},
+        {"gr\xc3\xbc\xc3\x9f\n", "gr\xc3\xbc\xc3\x9f"},
     };
     struct paper p;
     char line[600], *big;
@@ -311,7 +322,8 @@ Test(output, an_older_file_is_replaced_and_a_link_not_followed)
 {
     struct output_opts opts = {.head = 0};
     struct output *o;
-    char *dir = work_dir_new(), *path = work_path(dir, "out"), *other = work_path(dir, "other"), *text;
+    char *dir = work_dir_new(), *path = work_path(dir, "out"), *other = work_path(dir, "other"),
+         *text;
 
     work_write(other, "keep me");
     cr_assert_eq(symlink(other, path), 0);

@@ -1,4 +1,5 @@
-/* step_test.c: one command from spawn to the death of its tree, with the builds that make it hard: each in every way of confinement. */
+/* step_test.c: one command from spawn to the death of its tree, with the builds that make it
+ * hard: each in every way of confinement. */
 #include "worker/run/step.h"
 
 #include "common/buf.h"
@@ -41,12 +42,14 @@ Test(step, a_command_that_goes_well)
         cr_expect_eq(b.result.survivors, 0);
         cr_expect(b.result.real_ns > 0);
         cr_expect(b.result.wait.max_rss_bytes > 0);
-        cr_expect(b.result.usage.user_ns >= 0 && b.result.usage.sys_ns >= 0 && b.result.usage.way != CPU_WAY_NONE);
+        cr_expect(b.result.usage.user_ns >= 0 && b.result.usage.sys_ns >= 0 &&
+                  b.result.usage.way != CPU_WAY_NONE);
         cr_expect_eq(stand_has(&b, MARK_UNCONFINED), !confine_is_confined(b.confine));
         {
             char want[512];
 
-            (void)snprintf(want, sizeof(want), "2 -j2 C UTC\n%s\n%u\nerr\n", b.dir, b.user ? stand_uid() : (unsigned)getuid());
+            (void)snprintf(want, sizeof(want), "2 -j2 C UTC\n%s\n%u\nerr\n", b.dir,
+                           b.user ? stand_uid() : (unsigned)getuid());
             cr_expect_str_eq(stand_printed(&b), want);
         }
         stand_close(&b);
@@ -62,8 +65,11 @@ Test(step, nothing_else_of_the_worker_gets_in)
     stand_open(&b, ROOT_GROUPS);
     /* Variables, descriptors, terminal, input, ignored and blocked signals. */
     (void)signal(SIGPIPE, SIG_IGN);
-    stand_run(&b, "env | grep -c 'MAKEFLAGS\\|CCACHE'; ls /proc/self/fd | wc -l; test -t 0 || echo no tty; cat | wc -c; "
-            "ps -o sid= -o pid= -p $$ | tr -s ' ' '\\n' | sort -u | grep -c .; sed -n 's/^SigBlk:.//p' /proc/self/status; "
+    stand_run(
+        &b, "env | grep -c 'MAKEFLAGS\\|CCACHE'; ls /proc/self/fd | wc -l; test -t 0 || echo no "
+            "tty; cat | wc -c; "
+            "ps -o sid= -o pid= -p $$ | tr -s ' ' '\\n' | sort -u | grep -c .; sed -n "
+            "'s/^SigBlk:.//p' /proc/self/status; "
             /* 32 and 33 are the C library's own: whoever started the test may have ignored them. */
             "echo $((0x$(sed -n 's/^SigIgn:.//p' /proc/self/status) & ~0x180000000)); ulimit -c");
     cr_expect_str_eq(stand_printed(&b), "0\n4\nno tty\n0\n1\n0000000000000000\n0\n0\n");
@@ -79,11 +85,13 @@ Test(step, endings_are_told_apart)
         const char *text;
     } row[] = {
         {"exit 7", ENDING_EXIT, 7, 0, "exited with status 7"},
-        {"echo 'cc: no such file' >&2; exit 2", ENDING_EXIT, 2, 0, "exited with status 2; the last line of its output: cc: no such file"},
+        {"echo 'cc: no such file' >&2; exit 2", ENDING_EXIT, 2, 0,
+         "exited with status 2; the last line of its output: cc: no such file"},
         {"no-such-command-here", ENDING_EXIT, 127, 0, "exited with status 127"},
         {"kill -SEGV $$", ENDING_SIGNAL, -1, SIGSEGV, "was ended by SIGSEGV"},
         {"kill -KILL $$", ENDING_SIGNAL, -1, SIGKILL, "was ended by SIGKILL"},
-        {"sh -c 'kill -9 $$'; exit $?", ENDING_EXIT, 137, 0, "exited with status 137, which a shell gives for SIGKILL"},
+        {"sh -c 'kill -9 $$'; exit $?", ENDING_EXIT, 137, 0,
+         "exited with status 137, which a shell gives for SIGKILL"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -91,11 +99,14 @@ Test(step, endings_are_told_apart)
 
         stand_open(&b, ROOT_GROUPS);
         stand_run(&b, row[i].command);
-        cr_expect_eq(b.result.ending, row[i].ending, "%s: %d", row[i].command, (int)b.result.ending);
-        cr_expect_eq(b.result.exit_status, row[i].exit_status, "%s: %d", row[i].command, b.result.exit_status);
+        cr_expect_eq(b.result.ending, row[i].ending, "%s: %d", row[i].command,
+                     (int)b.result.ending);
+        cr_expect_eq(b.result.exit_status, row[i].exit_status, "%s: %d", row[i].command,
+                     b.result.exit_status);
         cr_expect_eq(b.result.signal, row[i].signal, "%s", row[i].command);
         cr_expect_not(b.result.ok);
-        cr_expect(strncmp(b.result.text, row[i].text, strlen(row[i].text)) == 0, "%s: %s", row[i].command, b.result.text);
+        cr_expect(strncmp(b.result.text, row[i].text, strlen(row[i].text)) == 0, "%s: %s",
+                  row[i].command, b.result.text);
         stand_close(&b);
     }
 }
@@ -145,13 +156,15 @@ Test(step, a_time_limit_ends_all_of_it)
 
         stand_open(&b, way);
         b.spec.timeout_ns = 400 * CLOCK_MS;
-        stand_begin(&b, "printf 'new option? '; sleep 1000 & echo $! >pid.tmp; mv pid.tmp pid; wait");
+        stand_begin(&b,
+                    "printf 'new option? '; sleep 1000 & echo $! >pid.tmp; mv pid.tmp pid; wait");
         pid = stand_pid_in(&b, "pid");
         work_until(b.loop, &b.done);
         cr_expect_eq(b.result.ending, ENDING_TIMEOUT);
         cr_expect_eq(b.result.signal, SIGTERM);
         cr_expect_eq(b.result.exit_status, -1);
-        cr_expect_str_eq(b.result.text, "ran into its limit of 400ms; the last line of its output: new option?");
+        cr_expect_str_eq(b.result.text,
+                         "ran into its limit of 400ms; the last line of its output: new option?");
         cr_expect_geq(b.result.real_ns, 400 * CLOCK_MS);
         cr_expect_not(work_alive(pid));
         cr_expect_not(stand_has(&b, MARK_SURVIVORS), "what was ended by force is no finding");
@@ -169,7 +182,8 @@ Test(step, a_leader_deaf_to_sigterm)
 
         stand_open(&b, way);
         b.spec.timeout_ns = 300 * CLOCK_MS;
-        stand_begin(&b, "trap '' TERM HUP INT QUIT; (trap '' TERM; while :; do sleep 1000; done) & echo $! >pid.tmp; mv pid.tmp pid; while :; do sleep 1000; done");
+        stand_begin(&b, "trap '' TERM HUP INT QUIT; (trap '' TERM; while :; do sleep 1000; done) & "
+                        "echo $! >pid.tmp; mv pid.tmp pid; while :; do sleep 1000; done");
         pid = stand_pid_in(&b, "pid");
         work_until(b.loop, &b.done);
         cr_expect_eq(b.result.ending, ENDING_TIMEOUT);
@@ -229,14 +243,16 @@ Test(step, a_daemon_that_is_left_behind)
         int64_t pid;
 
         stand_open(&b, way);
-        stand_begin(&b, "(setsid sh -c 'cd /; exec 0<&- 1>&- 2>&-; exec sleep 1000' & echo $! >pid.tmp; mv pid.tmp pid); while [ ! -f pid ]; do sleep 0.01; done");
+        stand_begin(&b, "(setsid sh -c 'cd /; exec 0<&- 1>&- 2>&-; exec sleep 1000' & echo $! "
+                        ">pid.tmp; mv pid.tmp pid); while [ ! -f pid ]; do sleep 0.01; done");
         pid = stand_pid_in(&b, "pid");
         work_until(b.loop, &b.done);
         cr_expect(b.result.ok, "it did what it should: %s", b.result.text);
         cr_expect_eq(b.result.survivors, 1);
         cr_assert(stand_has(&b, MARK_SURVIVORS));
-        cr_expect(strncmp(marks_find(&b.result.marks, MARK_SURVIVORS)->text, "1 process was left at the end and killed: s", 43) == 0, "%s",
-                  marks_find(&b.result.marks, MARK_SURVIVORS)->text);
+        cr_expect(strncmp(marks_find(&b.result.marks, MARK_SURVIVORS)->text,
+                          "1 process was left at the end and killed: s", 43) == 0,
+                  "%s", marks_find(&b.result.marks, MARK_SURVIVORS)->text);
         cr_expect_not(work_alive(pid));
         stand_close(&b);
     }
@@ -282,7 +298,8 @@ Test(step, closed_output_and_bytes_of_all_kinds)
     stand_open(&b, ROOT_GROUPS);
     stand_run(&b, "printf '\\377\\376\\000x'; exit 1");
     cr_expect_eq(output_total(b.output), 4);
-    cr_expect_str_eq(b.result.text, "exited with status 1; the last line of its output: \\xff\\xfe\\x00x");
+    cr_expect_str_eq(b.result.text,
+                     "exited with status 1; the last line of its output: \\xff\\xfe\\x00x");
     stand_close(&b);
 }
 
@@ -319,7 +336,8 @@ Test(step, a_flood_of_output)
     cr_assert_eq(stat(b.out, &st), 0);
     cr_expect(st.st_blocks * 512 < 150000000, "%ld", (long)st.st_blocks);
     cr_assert_eq(getrusage(RUSAGE_SELF, &after), 0);
-    cr_expect(after.ru_maxrss - before.ru_maxrss < 20000, "%ld KB more", after.ru_maxrss - before.ru_maxrss);
+    cr_expect(after.ru_maxrss - before.ru_maxrss < 20000, "%ld KB more",
+              after.ru_maxrss - before.ru_maxrss);
     stand_close(&b);
 }
 
@@ -330,15 +348,19 @@ Test(step, what_is_used)
         struct stand b;
 
         stand_open(&b, way);
-        stand_run(&b, "head -c 20000000 /dev/zero | tail -c 20000000 >/dev/null; (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & wait; "
-                "dd if=/dev/zero of=big bs=1M count=3 conv=fsync 2>/dev/null");
+        stand_run(&b, "head -c 20000000 /dev/zero | tail -c 20000000 >/dev/null; (i=0; while [ $i "
+                      "-lt 200000 ]; do i=$((i+1)); done) & wait; "
+                      "dd if=/dev/zero of=big bs=1M count=3 conv=fsync 2>/dev/null");
         cr_expect(b.result.ok, "%s", b.result.text);
-        cr_expect(b.result.usage.user_ns > 10 * CLOCK_MS, "%lld", (long long)b.result.usage.user_ns);
+        cr_expect(b.result.usage.user_ns > 10 * CLOCK_MS, "%lld",
+                  (long long)b.result.usage.user_ns);
         cr_expect(b.result.wait.user_ns > 10 * CLOCK_MS);
-        cr_expect(b.result.wait.max_rss_bytes > 15000000, "%lld", (long long)b.result.wait.max_rss_bytes);
+        cr_expect(b.result.wait.max_rss_bytes > 15000000, "%lld",
+                  (long long)b.result.wait.max_rss_bytes);
         cr_expect(b.result.wait.minor_faults > 100);
         cr_expect(b.result.wait.voluntary_switches > 0);
-        cr_expect(b.result.wait.block_out >= 3 * 2048, "way %d: %lld", way, (long long)b.result.wait.block_out);
+        cr_expect(b.result.wait.block_out >= 3 * 2048, "way %d: %lld", way,
+                  (long long)b.result.wait.block_out);
         cr_expect_not(stand_has(&b, MARK_CPU_DISAGREE));
         stand_close(&b);
     }

@@ -1,4 +1,5 @@
-/* tarcheck_test.c: what may be unpacked passes, whatever tar wrote it; what would leave the tree, or be read differently, does not. */
+/* tarcheck_test.c: what may be unpacked passes, whatever tar wrote it; what would leave the
+ * tree, or be read differently, does not. */
 #include "worker/run/tarcheck.h"
 
 #include "common/attr.h"
@@ -15,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Feeds the bytes in pieces of at most `step` and ends; the code, and the sentence in text (256 bytes). */
-static int check(const struct buf *tar, size_t step, const struct tarcheck_limits *limits, char *text)
+/* Feeds the bytes in pieces of at most `step` and ends; the code, and the sentence in text (256
+ * bytes). */
+static int check(const struct buf *tar, size_t step, const struct tarcheck_limits *limits,
+                 char *text)
 {
     static const struct tarcheck_limits none = {0, 0};
     struct tarcheck *t = tarcheck_new(limits != NULL ? limits : &none);
@@ -38,7 +41,8 @@ static int check(const struct buf *tar, size_t step, const struct tarcheck_limit
 
 static void good(struct buf *tar)
 {
-    tarmake_entry(tar, 'g', "pax_global_header", 0666, NULL, "52 comment=0123456789012345678901234567890123456789\n", 52);
+    tarmake_entry(tar, 'g', "pax_global_header", 0666, NULL,
+                  "52 comment=0123456789012345678901234567890123456789\n", 52);
     tarmake_entry(tar, '5', "dir/", 0755, NULL, NULL, 0);
     tarmake_entry(tar, '0', "dir/file", 0644, NULL, "hello", 5);
     tarmake_entry(tar, '0', "./run", 0755, NULL, "#!/bin/sh\n", 10);
@@ -62,7 +66,10 @@ Test(tarcheck, an_ordinary_archive_in_pieces_of_any_size)
 }
 
 /* One bad entry among good ones. */
-#define ROW(kind, name, mode, link, code, text) {kind, name, mode, link, code, text}
+#define ROW(kind, name, mode, link, code, text)                                                    \
+    {                                                                                              \
+        kind, name, mode, link, code, text                                                         \
+    }
 
 Test(tarcheck, entries_that_are_refused)
 {
@@ -117,9 +124,10 @@ Test(tarcheck, entries_that_are_refused)
         tar.len -= 1024;
         tarmake_entry(&tar, row[i].kind, row[i].name, row[i].mode, row[i].link, NULL, 0);
         tarmake_end(&tar);
-        cr_expect_eq(check(&tar, 10240, NULL, text), row[i].code, "%c %s -> %s: %s", row[i].kind, row[i].name,
-                     row[i].link == NULL ? "" : row[i].link, text);
-        cr_expect(strstr(text, row[i].text) != NULL, "%c %s -> %s: %s", row[i].kind, row[i].name, row[i].link == NULL ? "" : row[i].link, text);
+        cr_expect_eq(check(&tar, 10240, NULL, text), row[i].code, "%c %s -> %s: %s", row[i].kind,
+                     row[i].name, row[i].link == NULL ? "" : row[i].link, text);
+        cr_expect(strstr(text, row[i].text) != NULL, "%c %s -> %s: %s", row[i].kind, row[i].name,
+                  row[i].link == NULL ? "" : row[i].link, text);
         buf_fini(&tar);
     }
 }
@@ -132,10 +140,21 @@ Test(tarcheck, entries_that_pass)
         unsigned mode;
         const char *link;
     } row[] = {
-        {'0', "a b\nc\xff", 0644, NULL},       {'0', "..x/...", 0644, NULL},     {'5', "shared/", 02755, NULL}, {'5', "./", 0755, NULL},
-        {'2', "a/b/l", 0777, "../../run"},      {'2', "self", 0777, "."},         {'2', "a/l", 0777, "./../run"}, {'2', "later", 0777, "dir/../run"},
-        {'2', "deep/er/l", 0777, "x/../../y"},  {'1', "h", 0644, "./dir/file"},   {'\0', "old", 0644, NULL},      {'\0', "olddir/", 0755, NULL},
-        {'0', "dir/file", 0644, NULL},          {'2', "missing", 0777, "nowhere"}, {'0', "a\\..\\b", 0644, NULL},
+        {'0', "a b\nc\xff", 0644, NULL},
+        {'0', "..x/...", 0644, NULL},
+        {'5', "shared/", 02755, NULL},
+        {'5', "./", 0755, NULL},
+        {'2', "a/b/l", 0777, "../../run"},
+        {'2', "self", 0777, "."},
+        {'2', "a/l", 0777, "./../run"},
+        {'2', "later", 0777, "dir/../run"},
+        {'2', "deep/er/l", 0777, "x/../../y"},
+        {'1', "h", 0644, "./dir/file"},
+        {'\0', "old", 0644, NULL},
+        {'\0', "olddir/", 0755, NULL},
+        {'0', "dir/file", 0644, NULL},
+        {'2', "missing", 0777, "nowhere"},
+        {'0', "a\\..\\b", 0644, NULL},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -146,7 +165,8 @@ Test(tarcheck, entries_that_pass)
         tar.len -= 1024;
         tarmake_entry(&tar, row[i].kind, row[i].name, row[i].mode, row[i].link, NULL, 0);
         tarmake_end(&tar);
-        cr_expect_eq(check(&tar, 10240, NULL, text), 0, "%s -> %s: %s", row[i].name, row[i].link == NULL ? "" : row[i].link, text);
+        cr_expect_eq(check(&tar, 10240, NULL, text), 0, "%s -> %s: %s", row[i].name,
+                     row[i].link == NULL ? "" : row[i].link, text);
         buf_fini(&tar);
     }
 }
@@ -164,7 +184,8 @@ Test(tarcheck, links_that_lead_out_together)
     cr_expect_eq(check(&tar, 4096, NULL, text), -ERR_DENIED);
     cr_expect(strstr(text, "below a link") != NULL, "%s", text);
     buf_reset(&tar);
-    /* d/e/f/a -> ../../.. is within; d/e/f/l -> a/../x is out, though its letters say d/e/f/x. The order makes no difference. */
+    /* d/e/f/a -> ../../.. is within; d/e/f/l -> a/../x is out, though its letters say d/e/f/x.
+     * The order makes no difference. */
     for (int first = 0; first < 2; first++) {
         buf_reset(&tar);
         for (int i = 0; i < 2; i++) {
@@ -187,7 +208,8 @@ Test(tarcheck, long_names)
 
     memset(name, 0, sizeof(name));
     for (int i = 0; i < 40; i++)
-        (void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%sfolder-with-a-long-name-%02d", i == 0 ? "" : "/", i);
+        (void)snprintf(name + strlen(name), sizeof(name) - strlen(name),
+                       "%sfolder-with-a-long-name-%02d", i == 0 ? "" : "/", i);
     tarmake_pax(&tar, 'x', "path", name);
     tarmake_entry(&tar, '0', "short", 0644, NULL, "x", 1);
     tarmake_long(&tar, 'L', name);
@@ -215,11 +237,21 @@ Test(tarcheck, names_in_headers_before_an_entry)
         const char *key, *value;
         int code;
     } row[] = {
-        {'x', "path", "../x", -ERR_DENIED},   {'x', "path", "/x", -ERR_DENIED},        {'L', NULL, "../x", -ERR_DENIED},
-        {'x', "path", "", -ERR_DENIED},       {'g', "path", "x", -ERR_DENIED},         {'g', "linkpath", "x", -ERR_DENIED},
-        {'g', "size", "0", -ERR_DENIED},      {'x', "GNU.sparse.name", "x", -ERR_DENIED}, {'x', "GNU.sparse.major", "1", -ERR_DENIED},
-        {'x', "size", "4", -ERR_DENIED},      {'x', "size", "x", -ERR_CORRUPT},        {'x', "mtime", "1.5", 0},
-        {'x', "SCHILY.xattr.user.x", "v", 0}, {'g', "comment", "x", 0},                {'x', "size", "3", 0},
+        {'x', "path", "../x", -ERR_DENIED},
+        {'x', "path", "/x", -ERR_DENIED},
+        {'L', NULL, "../x", -ERR_DENIED},
+        {'x', "path", "", -ERR_DENIED},
+        {'g', "path", "x", -ERR_DENIED},
+        {'g', "linkpath", "x", -ERR_DENIED},
+        {'g', "size", "0", -ERR_DENIED},
+        {'x', "GNU.sparse.name", "x", -ERR_DENIED},
+        {'x', "GNU.sparse.major", "1", -ERR_DENIED},
+        {'x', "size", "4", -ERR_DENIED},
+        {'x', "size", "x", -ERR_CORRUPT},
+        {'x', "mtime", "1.5", 0},
+        {'x', "SCHILY.xattr.user.x", "v", 0},
+        {'g', "comment", "x", 0},
+        {'x', "size", "3", 0},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -232,8 +264,8 @@ Test(tarcheck, names_in_headers_before_an_entry)
             tarmake_pax(&tar, row[i].kind, row[i].key, row[i].value);
         tarmake_entry(&tar, '0', "good", 0644, NULL, "abc", 3);
         tarmake_end(&tar);
-        cr_expect_eq(check(&tar, 4096, NULL, text), row[i].code, "%c %s=%s: %s", row[i].kind, row[i].key == NULL ? "" : row[i].key,
-                     row[i].value, text);
+        cr_expect_eq(check(&tar, 4096, NULL, text), row[i].code, "%c %s=%s: %s", row[i].kind,
+                     row[i].key == NULL ? "" : row[i].key, row[i].value, text);
         buf_fini(&tar);
     }
     for (int i = 0; i < 3; i++) { /* two sources for one name */
@@ -296,11 +328,16 @@ Test(tarcheck, damage)
     cut.data[512 + 512 + 3] ^= 1;
     cr_expect_eq(check(&cut, 4096, NULL, text), -ERR_CORRUPT, "%s", text);
     buf_reset(&cut);
-    buf_add_str(&cut, "this is no archive at all, but a text that is a good deal longer than one block of five hundred and twelve bytes, so "
-                      "that the checksum is looked at and does not fit; padding padding padding padding padding padding padding padding "
-                      "padding padding padding padding padding padding padding padding padding padding padding padding padding padding "
-                      "padding padding padding padding padding padding padding padding padding padding padding padding padding padding "
-                      "padding padding padding padding padding padding padding padding padding padding padding padding padding padding");
+    buf_add_str(&cut, "this is no archive at all, but a text that is a good deal longer than one "
+                      "block of five hundred and twelve bytes, so "
+                      "that the checksum is looked at and does not fit; padding padding padding "
+                      "padding padding padding padding padding "
+                      "padding padding padding padding padding padding padding padding padding "
+                      "padding padding padding padding padding "
+                      "padding padding padding padding padding padding padding padding padding "
+                      "padding padding padding padding padding "
+                      "padding padding padding padding padding padding padding padding padding "
+                      "padding padding padding padding padding");
     cr_expect_eq(check(&cut, 4096, NULL, text), -ERR_CORRUPT);
     cr_expect(strstr(text, "no tar archive") != NULL, "%s", text);
     buf_reset(&cut);
@@ -311,7 +348,8 @@ Test(tarcheck, damage)
 
 Test(tarcheck, limits)
 {
-    struct tarcheck_limits entries = {.entries = 5}, fewer = {.entries = 4}, bytes = {.bytes = 15}, less = {.bytes = 14};
+    struct tarcheck_limits entries = {.entries = 5}, fewer = {.entries = 4}, bytes = {.bytes = 15},
+                           less = {.bytes = 14};
     struct buf tar = BUF_INIT;
     char text[256];
 
@@ -366,7 +404,8 @@ Test(tarname, plain_form)
 {
     static const struct {
         const char *name, *plain;
-    } row[] = {{"a", "a"}, {"./a//b/./c/", "a/b/c"}, {".", ""}, {"./", ""}, {"a/.b/..c", "a/.b/..c"}};
+    } row[] = {
+        {"a", "a"}, {"./a//b/./c/", "a/b/c"}, {".", ""}, {"./", ""}, {"a/.b/..c", "a/.b/..c"}};
     char plain[TARNAME_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {

@@ -1,4 +1,5 @@
-/* tree_disk_test.c: prepared trees and the disk: what goes when there are too many, what is owned by whom, what a crash leaves. */
+/* tree_disk_test.c: prepared trees and the disk: what goes when there are too many, what is
+ * owned by whom, what a crash leaves. */
 #include "common/attr.h"
 #include "common/diag.h"
 #include "common/err.h"
@@ -31,7 +32,9 @@ Test(tree, after_a_crash_of_the_system)
     treebench_prepare(&b, &w1);
     treebench_prepare(&b, &w2); /* one was synced when it was put away, two was not */
     treebench_stop(&b);
-    cr_assert_eq(work_sh("sed -i 's/^boot .*/boot another/' %s/trees/*/stamp %s/build/stamp", b.work, b.work), 0);
+    cr_assert_eq(work_sh("sed -i 's/^boot .*/boot another/' %s/trees/*/stamp %s/build/stamp",
+                         b.work, b.work),
+                 0);
     treebench_start(&b);
     cr_expect(trees_have(b.trees, &w1));
     cr_expect_not(trees_have(b.trees, &w2), "nobody knows what of it is on the disk");
@@ -103,13 +106,17 @@ Test(tree, home_and_tmp_are_emptied)
 
     treebench_open(&b);
     clean(&b);
-    cr_assert_eq(work_sh("mkdir -p %s/.cache/d && echo x >%s/.cache/d/f && chmod 500 %s/.cache/d && mkdir %s/other && echo x >%s/other/keep && "
+    cr_assert_eq(work_sh("mkdir -p %s/.cache/d && echo x >%s/.cache/d/f && chmod 500 %s/.cache/d "
+                         "&& mkdir %s/other && echo x >%s/other/keep && "
                          "ln -s %s/other %s/link",
-                         trees_home(b.trees), trees_home(b.trees), trees_home(b.trees), b.dir, b.dir, b.dir, trees_tmp(b.trees)),
+                         trees_home(b.trees), trees_home(b.trees), trees_home(b.trees), b.dir,
+                         b.dir, b.dir, trees_tmp(b.trees)),
                  0);
     clean(&b);
     cr_expect_eq(work_sh("test -d %s && test -d %s", trees_home(b.trees), trees_tmp(b.trees)), 0);
-    cr_expect_eq(work_sh("test -z \"$(ls -A %s)$(ls -A %s)$(ls -A %s/trash)\"", trees_home(b.trees), trees_tmp(b.trees), b.work), 0);
+    cr_expect_eq(work_sh("test -z \"$(ls -A %s)$(ls -A %s)$(ls -A %s/trash)\"", trees_home(b.trees),
+                         trees_tmp(b.trees), b.work),
+                 0);
     cr_expect_eq(work_sh("test -f %s/other/keep", b.dir), 0, "links were not followed");
     b.done = false;
     cr_assert_eq(work_sh("echo x >%s/x", trees_home(b.trees)), 0);
@@ -143,7 +150,8 @@ Test(tree, owned_by_the_builds_user)
     want = treebench_want(&one);
     treebench_prepare(&b, &want);
     {
-        const char *const its[] = {trees_src(b.trees), trees_obj(b.trees), trees_home(b.trees), trees_tmp(b.trees)};
+        const char *const its[] = {trees_src(b.trees), trees_obj(b.trees), trees_home(b.trees),
+                                   trees_tmp(b.trees)};
 
         for (size_t i = 0; i < ARRAY_LEN(its); i++) {
             cr_assert_eq(stat(its[i], &st), 0);
@@ -154,7 +162,10 @@ Test(tree, owned_by_the_builds_user)
     stamp = work_path(b.work, "build/stamp");
     cr_assert_eq(stat(stamp, &st), 0);
     cr_expect_eq(st.st_uid, 0);
-    cr_expect_eq(work_sh("setpriv --reuid %u --regid %u --clear-groups sh -c 'echo x >>%s' 2>/dev/null", TREEBENCH_UID, TREEBENCH_UID, stamp), 2);
+    cr_expect_eq(
+        work_sh("setpriv --reuid %u --regid %u --clear-groups sh -c 'echo x >>%s' 2>/dev/null",
+                TREEBENCH_UID, TREEBENCH_UID, stamp),
+        2);
     free(stamp);
     treebench_close(&b);
     free(one.path);
@@ -181,7 +192,10 @@ Test(tree, a_full_disk_takes_older_trees)
     }
     treebench_start(&b);
     treebench_make(&b, "one", &one);
-    cr_assert_eq(work_sh("cd %s && mkdir two && cd two && head -c 5000000 /dev/urandom >big && echo two >file && tar -cf ../two.tar . ", b.dir), 0);
+    cr_assert_eq(work_sh("cd %s && mkdir two && cd two && head -c 5000000 /dev/urandom >big && "
+                         "echo two >file && tar -cf ../two.tar . ",
+                         b.dir),
+                 0);
     two.path = work_path(b.dir, "two.tar");
     two.tree[0] = '\0';
     {
@@ -207,7 +221,8 @@ Test(tree, a_full_disk_takes_older_trees)
     treebench_expect_file(&b, "two");
     cr_expect_not(trees_have(b.trees, &w1), "it made room");
     /* With nothing left to give, it says so. */
-    cr_assert_eq(work_sh("rm %s/build/src/big; head -c 6000000 /dev/zero >%s/fill", b.work, b.work), 0);
+    cr_assert_eq(work_sh("rm %s/build/src/big; head -c 6000000 /dev/zero >%s/fill", b.work, b.work),
+                 0);
     trees_spoilt(b.trees);
     treebench_enter(&b, &w2);
     cr_expect_eq(b.code, -ERR_FULL, "%d %s", b.code, b.text);

@@ -185,9 +185,16 @@ Test(tree, a_setup_that_failed_or_was_cut_off)
 Test(tree, broken_stamps)
 {
     static const char *const harm[] = {
-        "rm work/build/stamp", ": >work/build/stamp", "sed -i 's/state ready/state made/' work/build/stamp",
-        "sed -i 's/^key .*/key 0000000000000000000000000000000000000000000000000000000000000000/' work/build/stamp", "sed -i '$d' work/build/stamp", "sed -i 's/^boot ./boot x/' work/build/stamp",
-        "rm -r work/build", "printf 'x' >>work/build/stamp", "head -c 100 work/build/stamp >s && mv s work/build/stamp",
+        "rm work/build/stamp",
+        ": >work/build/stamp",
+        "sed -i 's/state ready/state made/' work/build/stamp",
+        "sed -i 's/^key .*/key 0000000000000000000000000000000000000000000000000000000000000000/' "
+        "work/build/stamp",
+        "sed -i '$d' work/build/stamp",
+        "sed -i 's/^boot ./boot x/' work/build/stamp",
+        "rm -r work/build",
+        "printf 'x' >>work/build/stamp",
+        "head -c 100 work/build/stamp >s && mv s work/build/stamp",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(harm); i++) {
