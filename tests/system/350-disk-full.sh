@@ -73,7 +73,14 @@ claim "the coordinator's disk is filled" fill f/state
 claim "it says so" wait_for 30 says_log "disk\|space\|full"
 claim "it lives" alive "$(cat f/pid)"
 sed 's/^sweep: s/sweep: refused/' s.yaml >refused.yaml
-claim "a new sweep is refused, and why" says "no space left" exits 3 ms f sweep run refused.yaml
+refused()
+{
+    exits 3 ms f sweep run refused.yaml >refused.out 2>&1 && grep -q "no space left\|disk is full" refused.out || {
+        cat refused.out
+        return 1
+    }
+}
+claim "a new sweep is refused, and why" refused
 empty f/state
 claim "with room again the sweep ends by itself" wait_for 120 sweep_ended f s/1
 wait "$sweep"
