@@ -130,6 +130,9 @@ int progress_exit(const json_t *status)
         /* The host was lost, or refuses what was planned. */
         if (json_int(h, "no_data", 0) > 0 || json_int(h, "skipped_runs", 0) > 0)
             exit = ctl_exit_join(exit, CTL_INFRASTRUCTURE);
+        /* It ended early there. */
+        if (json_int(h, "over_budget", 0) > 0)
+            exit = ctl_exit_join(exit, CTL_UNDECIDED);
     }
     for (size_t i = 0; i < json_array_size(cells); i++) {
         const json_t *c = json_array_get(cells, i);

@@ -238,9 +238,12 @@ int64_t sheet_longest(const struct sheet *sheet)
     int64_t longest = 0;
     for (size_t i = 0; i < sheet->host_count; i++) {
         const struct sheet_host *h = &sheet->hosts[i];
-        if (h->known && h->expected_ns > longest) {
-            longest = h->expected_ns;
+        int64_t budget = h->settings.repeat.budget_ns;
+        int64_t span = h->known ? h->expected_ns : 0;
+        if (budget > 0 && budget < span) {
+            span = budget;
         }
+        longest = span > longest ? span : longest;
     }
     return longest;
 }

@@ -1,8 +1,10 @@
 /* node.c: blocks, cells and the end of a sweep on one host. */
 #include "coordinator/plan/node.h"
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "coordinator/plan/order.h"
 #include "coordinator/plan/run.h"
 #include "coordinator/store/cells.h"
@@ -245,6 +247,44 @@ int plan_node_break(struct plan *plan, struct plan_now now, struct plan_node *no
 
 /* --- the end --- */
 
+/* Hosts that stopped at their budget, as the reason of the sweep's end. */
+struct sweep_end {
+    struct plan *plan;
+    struct buf reason;
+};
+
+static int tell_budget(const struct model_sweep_host *row, void *arg)
+{
+    struct sweep_end *e = arg;
+    const struct plan_host *host = plan_find_host(e->plan, row->host);
+    char span[32];
+    if (plan_over_budget(row) && row->next_block <= row->until_runs) {
+        buf_printf(&e->reason, "%s%s: its budget of %s is used up", e->reason.len > 0 ? "; " : "",
+                   host != NULL ? host->name : "?",
+                   num_duration_text(span, sizeof(span), row->budget_ns));
+    }
+    return 0;
+}
+
+static int end_sweep(struct plan *plan, struct plan_now now, struct plan_sweep *sweep)
+{
+    struct sweep_end e = {plan, BUF_INIT};
+    int rc = store_sweep_hosts_each(plan->store, sweep->id, tell_budget, &e);
+    const char *reason = e.reason.len > 0 ? buf_str(&e.reason) : NULL;
+    if (rc == 0) {
+        rc = store_sweep_set_state(plan->store, sweep->id, SWEEP_DONE, now.wall_ns, reason);
+    }
+    if (rc < 0) {
+        plan_fail(plan, rc);
+    } else {
+        rc = plan_event(plan, now, EVENT_SWEEP_ENDED, sweep->id, 0, 0, NULL, "%s is done%s%s",
+                        sweep->ref, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+        plan_drop_sweep(plan, sweep);
+    }
+    buf_fini(&e.reason);
+    return rc;
+}
+
 int plan_node_end(struct plan *plan, struct plan_now now, struct plan_node *node)
 {
     struct plan_sweep *sweep = node->sweep;
@@ -254,16 +294,7 @@ int plan_node_end(struct plan *plan, struct plan_now now, struct plan_node *node
         return plan_fail(plan, rc);
     }
     plan_drop_node(plan, node);
-    if (sweep->open_nodes > 0) {
-        return 0;
-    }
-    rc = store_sweep_set_state(plan->store, sweep->id, SWEEP_DONE, now.wall_ns, NULL);
-    if (rc < 0) {
-        return plan_fail(plan, rc);
-    }
-    rc = plan_event(plan, now, EVENT_SWEEP_ENDED, sweep->id, 0, 0, NULL, "%s is done", sweep->ref);
-    plan_drop_sweep(plan, sweep);
-    return rc;
+    return sweep->open_nodes > 0 ? 0 : end_sweep(plan, now, sweep);
 }
 
 int plan_node_settle(struct plan *plan, struct plan_now now, struct plan_node *node)

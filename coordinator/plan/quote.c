@@ -63,6 +63,19 @@ static void print_hosts(const struct sheet *sheet, struct buf *out)
     }
 }
 
+static void print_budgets(const struct sheet *sheet, struct buf *out)
+{
+    for (size_t i = 0; i < sheet->host_count; i++) {
+        const struct sheet_host *h = &sheet->hosts[i];
+        char span[32];
+        if (h->settings.repeat.budget_ns > 0 && h->skipped == NULL) {
+            buf_printf(out, "budget: %s stops at the end of the block in which it has used %s\n",
+                       h->row.name,
+                       num_duration_text(span, sizeof(span), h->settings.repeat.budget_ns));
+        }
+    }
+}
+
 static void print_skipped(const struct sheet *sheet, struct buf *out)
 {
     for (size_t i = 0; i < sheet->host_count; i++) {
@@ -113,6 +126,7 @@ void sheet_print(const struct sheet *sheet, struct buf *out)
         buf_printf(out, "disk: %zu archive%s of %s, on the coordinator and on each host\n",
                    sheet->archives, plural((int64_t)sheet->archives), size);
     }
+    print_budgets(sheet, out);
     print_skipped(sheet, out);
 }
 
@@ -135,6 +149,8 @@ static json_t *host_json(const struct sheet_host *h)
     json_set(o, "runs", json_integer(h->runs));
     json_set(o, "warmups", json_integer(h->warmups));
     json_set(o, "boots", json_integer(0));
+    int64_t budget = h->settings.repeat.budget_ns;
+    json_set(o, "budget_ns", budget > 0 ? json_integer(budget) : json_null());
     json_set(o, "first_look_ns", span_json(h));
     json_set(o, "expected_ns", span_json(h));
     json_set(o, "last_look_ns", span_json(h));

@@ -54,7 +54,7 @@ int sheet_expand(struct sheet *sheet, struct diag *diag) MUST_CHECK;
 /* Reads how long the same cells took in the newest sweeps of the same name. 0 or a failure of the
  * store. */
 int sheet_estimate(struct plan *plan, struct sheet *sheet) MUST_CHECK;
-/* The longest expected time of one host, 0 when none is known. */
+/* The longest expected time of one host, or its budget where that is less; 0: none is known. */
 int64_t sheet_longest(const struct sheet *sheet);
 
 /* Appends the plan for people, or as JSON with `schema: 1`. */

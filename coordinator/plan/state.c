@@ -254,9 +254,15 @@ bool plan_node_in_block(const struct plan_node *node)
     return node->queued > 0 && node->top_slot >= node->block_slot;
 }
 
+bool plan_over_budget(const struct model_sweep_host *row)
+{
+    return row->budget_ns > 0 && row->used_ns >= row->budget_ns;
+}
+
 bool plan_node_exhausted(const struct plan_node *node)
 {
-    return node->open_cells == 0 || plan_node_index(node) > node->row.until_runs;
+    return node->open_cells == 0 || plan_node_index(node) > node->row.until_runs ||
+           plan_over_budget(&node->row);
 }
 
 /* --- flights --- */

@@ -159,6 +159,8 @@ int plan_add_node(struct plan *plan, struct plan_sweep *sweep, struct plan_host 
 void plan_drop_node(struct plan *plan, struct plan_node *node);
 struct plan_cell *plan_find_cell(const struct plan_node *node, int64_t id);
 void plan_set_cell_open(struct plan_node *node, int64_t id, bool open);
+/* The host has spent what the sweep may spend there: the block is finished, and no other is drawn. */
+bool plan_over_budget(const struct model_sweep_host *row);
 /* Nothing more will be drawn for the node. */
 bool plan_node_exhausted(const struct plan_node *node);
 /* Its last block was begun and waits for more. */

@@ -183,6 +183,7 @@ static int host_json(struct one_sweep *s, const struct tally_host *h, json_t **o
     json_set(o, "failed", json_integer(h->failed));
     json_set(o, "no_data", json_integer(h->no_data));
     json_set(o, "cancelled", json_integer(h->cancelled));
+    json_set(o, "over_budget", json_integer(h->over_budget));
     json_set(o, "skipped_runs", json_integer(h->skipped_runs));
     json_set(o, "used_ns", json_integer(h->row.used_ns));
     json_set(o, "mean_ns", number_or_null(h->has_mean, h->mean_ns));

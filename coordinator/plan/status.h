@@ -22,7 +22,8 @@ int plan_status_sweeps(struct plan *plan, struct plan_now now, struct buf *out) 
  *   "wanted", "have", "failed", "eta_ns",
  *   "hosts": [{
  *     "host", "selector", "skipped", "finished", "wanted", "have", "warmups_wanted", "warmups_have",
- *     "failed", "no_data", "cancelled", "skipped_runs", "used_ns", "mean_ns", "eta_ns",
+ *     "failed", "no_data", "cancelled", "over_budget", "skipped_runs", "used_ns", "mean_ns",
+ *     "eta_ns",
  *     "wait": {"for", "owner", "age_ns"} or null,
  *     "now": [{
  *       "run", "attempt", "workload", "variant", "jobs", "warmup", "state", "phase", "text",

@@ -196,6 +196,11 @@ static void eta_of_host(const struct tally *t, struct tally_host *h)
         known =
             known && (left == 0 || ((cell->has_mean || h->has_mean) && add_span(&sum, left, each)));
     }
+    int64_t budget = h->row.budget_ns - h->row.used_ns;
+    if (h->row.budget_ns > 0 && (!known || sum > budget)) {
+        sum = at_least_0(budget); /* it stops there, at the end of a block */
+        known = true;
+    }
     h->has_eta = known;
     h->eta_ns = known ? sum : 0;
 }
@@ -217,6 +222,8 @@ static void sum_host(struct counting *c, size_t index)
     mean_of_host(t, h);
     if (c->cancelled) {
         h->cancelled = left;
+    } else if (h->row.finished && plan_over_budget(&h->row)) {
+        h->over_budget = left;
     } else if (h->row.finished) {
         h->no_data = left;
     }

@@ -34,6 +34,7 @@ struct tally_host {
     int64_t skipped_runs; /* SKIPPED ones */
     int64_t no_data;      /* planned, and the host was lost */
     int64_t cancelled;    /* planned, and the sweep was cancelled */
+    int64_t over_budget;  /* planned, and the host's budget was used up */
     bool has_mean;
     int64_t mean_ns; /* of a whole attempt */
     bool has_eta;

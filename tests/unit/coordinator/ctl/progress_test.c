@@ -86,6 +86,8 @@ Test(ctl_progress, the_exit_status_tells_what_is_missing)
         {"{\"state\": \"done\", \"hosts\": [{\"no_data\": 2}], \"cells\": []}",
          CTL_INFRASTRUCTURE},
         {"{\"state\": \"cancelled\", \"hosts\": [], \"cells\": []}", CTL_UNDECIDED},
+        {"{\"state\": \"done\", \"hosts\": [{\"over_budget\": 4}], \"cells\": []}",
+         CTL_UNDECIDED},
         {"{\"state\": \"active\", \"hosts\": [], \"cells\": []}", CTL_UNDECIDED},
         /* When several hold: 1 before 3 before 2. */
         {"{\"state\": \"done\", \"hosts\": [{\"no_data\": 2}], \"cells\": [{\"failed\": 1}]}",

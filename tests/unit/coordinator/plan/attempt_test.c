@@ -5,6 +5,7 @@
 #include "coordinator/store/attempts.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/runs.h"
+#include "coordinator/store/sweeps.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -306,6 +307,37 @@ Test(attempt, the_fingerprint_of_the_first_is_the_cells)
         cr_assert_eq(store_cell_get(rig->store, m.cell, arena, &cell), 0);
         cr_assert_str_eq(cell.fingerprint, "abc");
     }
+    mem_arena_free(&arena);
+    rig_free(&rig);
+}
+
+Test(attempt, a_budget_ends_the_sweep_there_at_the_end_of_a_block)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    struct mem_arena *arena = mem_arena_new(0);
+    struct model_sweep row;
+    /* Each attempt takes two seconds: the budget is used up within the eighth block. */
+    int64_t sweep = rig_sweep(rig, FILE_HEAD "jobs: [1, 2]\n"
+                                             "repeat: {warmup: 0, until: 100, budget: 1m}\n");
+    int made = 0;
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+        made++;
+        if (made == 29) {
+            json_t *s = rig_status(rig, sweep);
+            cr_assert_eq(json_int(s, "eta_ns", 0), 2 * CLOCK_SEC);
+            json_decref(s);
+        }
+    }
+    cr_assert_eq(made, 32, "30 attempts, and the block is finished");
+    cr_assert_eq(store_sweep_get(rig->store, sweep, arena, &row), 0);
+    cr_assert_str_eq(row.end_reason, "alpha: its budget of 1m is used up");
+    json_t *s = rig_status(rig, sweep);
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    cr_assert_eq(json_int(host, "over_budget", 0), 400 - 32);
+    cr_assert_eq(json_int(host, "no_data", -1), 0);
+    json_decref(s);
     mem_arena_free(&arena);
     rig_free(&rig);
 }

@@ -276,6 +276,18 @@ Test(sheet, more_than_a_day_wants_yes)
     cr_assert_eq(a.code, 0, "%s", a.talk);
     cr_assert_str_eq(a.body, "s/2\n");
     rig_answer_free(&a);
+    /* A budget of less needs none. */
+    r = rig_request(PLAN_RUN, "sweep: s\nworkload: {name: w, run: make $JFLAG}\n"
+                              "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}, "
+                              "{name: c, env: {X: 3}}]\n"
+                              "repeat: {warmup: 1, until: 9999, budget: 8h}\n"
+                              "jobs: [1]\nhosts: [quad1]\n");
+    a = rig_submit(rig, &r);
+    cr_assert_eq(a.code, 0, "%s", a.talk);
+    cr_assert(strstr(a.talk,
+                     "budget: quad1 stops at the end of the block in which it has used 8h") != NULL,
+              "%s", a.talk);
+    rig_answer_free(&a);
     rig_free(&rig);
 }
 
