@@ -15,6 +15,7 @@
 #include "proto/source.h"
 #include "proto/spec.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct sources {
     const struct spec *spec;
     const struct spec_expr *expr;
     bool done;
+    bool interrupted; /* SIGINT or SIGTERM: what was begun is ended, and the folder removed */
     int status;
     struct upload {
         char *path; /* NULL: sent or not needed */
@@ -46,6 +48,23 @@ static void fail(struct sources *s, int status)
 {
     if (s->status == 0)
         s->status = status;
+}
+
+static void on_interrupt(int number, void *arg)
+{
+    struct sources *s = arg;
+
+    (void)number;
+    s->interrupted = true;
+    if (s->call != NULL)
+        call_interrupt(s->call);
+}
+
+static void fail_interrupted(struct sources *s)
+{
+    if (s->status == 0)
+        diag_error(s->ctl->diag, ERR_STATE, "interrupted: nothing was submitted");
+    fail(s, CTL_UNDECIDED);
 }
 
 /* The first workload with this source: what the coordinator finds the expression by. */
@@ -142,8 +161,12 @@ static void read_one(struct sources *s, const struct spec_expr *expr)
         fail(s, CTL_USAGE);
         return;
     }
-    while (!s->done)
+    while (!s->done && !s->interrupted)
         loop_turn(s->ctl->loop, CLOCK_SEC);
+    if (!s->done) {
+        source_cancel(&source);
+        fail_interrupted(s);
+    }
 }
 
 static int send_piece(struct sources *s, struct file *file, const struct upload *u, uint64_t offset, uint32_t number,
@@ -190,6 +213,10 @@ static int upload(struct sources *s, const struct upload *u)
     while (status == 0 && answer.next && !answer.done)
         status = send_piece(s, file, u, answer.have, number, &answer);
     file_close(&file);
+    if (s->interrupted) {
+        fail_interrupted(s);
+        return CTL_UNDECIDED;
+    }
     return status;
 }
 
@@ -206,18 +233,14 @@ static int make_work(struct sources *s)
     return 0;
 }
 
-int sources_read(struct ctl *ctl, const struct spec *spec, struct call *call, struct sources **out)
+static void read_all(struct sources *s)
 {
-    struct sources *s = mem_xzalloc(sizeof *s);
     size_t n;
-    const struct spec_expr *exprs = spec_exprs(spec, &n);
-    int status;
+    const struct spec_expr *exprs = spec_exprs(s->spec, &n);
+    struct loop_signal *intr = loop_signal_new(s->ctl->loop, SIGINT, on_interrupt, s);
+    struct loop_signal *term = loop_signal_new(s->ctl->loop, SIGTERM, on_interrupt, s);
 
-    s->ctl = ctl;
-    s->call = call;
-    s->spec = spec;
-    s->arena = mem_arena_new(0);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !s->interrupted; i++) {
         if (!exprs[i].source.local)
             continue;
         if (s->work[0] == '\0')
@@ -227,6 +250,20 @@ int sources_read(struct ctl *ctl, const struct spec *spec, struct call *call, st
     }
     for (size_t i = 0; i < s->upload_count && s->status == 0; i++)
         fail(s, upload(s, &s->uploads[i]));
+    loop_signal_free(&term);
+    loop_signal_free(&intr);
+}
+
+int sources_read(struct ctl *ctl, const struct spec *spec, struct call *call, struct sources **out)
+{
+    struct sources *s = mem_xzalloc(sizeof *s);
+    int status;
+
+    s->ctl = ctl;
+    s->call = call;
+    s->spec = spec;
+    s->arena = mem_arena_new(0);
+    read_all(s);
     status = s->status;
     *out = s;
     if (status != 0)

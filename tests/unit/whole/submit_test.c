@@ -318,6 +318,41 @@ Test(ctl_sources, a_coordinator_that_is_full_takes_no_archive)
     finish(&c);
 }
 
+static void hit_ctrl_c(void *arg)
+{
+    (void)arg;
+    raise(SIGINT);
+}
+
+Test(ctl_sources, ctrl_c_ends_what_was_begun_and_leaves_nothing)
+{
+    struct cast c;
+    begin(&c);
+    own_tmp(&c);
+    sh(&c.bench, "mkdir d && dd if=/dev/zero of=d/f bs=1M count=16 2>/dev/null");
+    write_file("s.yaml", "sweep: t\nworkload: {source: {dir: d}, run: make}\n"
+                         "variants: [{name: a}]\n" REST);
+    cr_assert_eq(call_open(&c.ctl, &c.call), 0);
+    struct loop_timer *timer = loop_timer_new(c.h.loop, hit_ctrl_c, &c);
+    cr_assert_neq(signal(SIGINT, SIG_IGN), SIG_ERR); /* one that comes too late */
+    for (int i = 0; i < 8; i++) { /* while it is packed, and while it is sent */
+        loop_timer_set(timer, i * 20 * CLOCK_MS);
+        int status = submit(&c, "run", "s.yaml");
+        cr_assert(status == CTL_UNDECIDED || (i > 0 && status == 0), "%d: %s", status, said(&c));
+        if (status == CTL_UNDECIDED) {
+            EXPECT_HAS(said(&c), "interrupted: nothing was submitted");
+            cr_expect_eq(c.out.len, 0);
+        } else {
+            loop_timer_clear(timer);
+            cr_expect_gt(c.out.len, 0);
+        }
+        expect_no_rest(&c);
+        call_close(&c.call);
+    }
+    loop_timer_free(&timer);
+    finish(&c);
+}
+
 /* --- following --- */
 
 static int follow(struct cast *c, const char *sweep, char *text, size_t room)
@@ -380,12 +415,6 @@ Test(ctl_follow, an_unknown_sweep)
     cr_expect_eq(follow(&c, "nix", text, sizeof(text)), CTL_USAGE);
     cr_expect_str_eq(text, "");
     finish(&c);
-}
-
-static void hit_ctrl_c(void *arg)
-{
-    (void)arg;
-    raise(SIGINT);
 }
 
 Test(ctl_follow, ctrl_c_ends_the_view_and_not_the_sweep)
