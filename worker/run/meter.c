@@ -24,6 +24,7 @@ enum {
 struct row {
     int64_t at_ns;
     uint32_t present;
+    size_t before; /* points of all earlier rows */
     int64_t value[METER_INSTRUMENTS];
 };
 
@@ -84,6 +85,20 @@ void meter_zero(struct meter *meter, int64_t start_ns)
     meter->due_ns = start_ns + meter->interval_ns;
 }
 
+static size_t points_of(const struct row *row)
+{
+    size_t n = 0;
+
+    for (int i = 1; i <= METER_INSTRUMENTS; i++)
+        n += row->present >> i & 1;
+    return n;
+}
+
+static size_t end_of(const struct row *row)
+{
+    return row->before + points_of(row);
+}
+
 static void thin_out(struct meter *m)
 {
     size_t kept = 0;
@@ -91,6 +106,8 @@ static void thin_out(struct meter *m)
     for (size_t i = 1; i < m->count; i += 2) /* the latest stays */
         m->row[kept++] = m->row[i];
     m->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        m->row[i].before = i > 0 ? end_of(&m->row[i - 1]) : 0;
     m->interval_ns *= 2;
 }
 
@@ -112,6 +129,7 @@ int64_t meter_tick(struct meter *meter)
     row = &meter->row[meter->count++];
     row->at_ns = seen.at_ns - meter->start_ns;
     row->present = seen.present;
+    row->before = meter->count > 1 ? end_of(row - 1) : 0;
     for (int i = 1; i <= METER_INSTRUMENTS; i++) {
         row->value[i - 1] = seen.value[i];
         if (!vocab_instrument_counts(i) || !probe_has(&seen, (enum instrument)i))
@@ -141,42 +159,40 @@ int64_t meter_longest_gap(const struct meter *meter)
     return meter->gap_ns;
 }
 
-static size_t points_of(const struct row *row)
-{
-    size_t n = 0;
-
-    for (int i = 1; i <= METER_INSTRUMENTS; i++)
-        n += row->present >> i & 1;
-    return n;
-}
-
 size_t meter_count(const struct meter *meter)
 {
-    size_t n = 0;
+    return meter->count > 0 ? end_of(&meter->row[meter->count - 1]) : 0;
+}
 
-    for (size_t i = 0; i < meter->count; i++)
-        n += points_of(&meter->row[i]);
-    return n;
+/* The row that has the point: the first one that ends behind it. */
+static const struct row *row_of(const struct meter *meter, size_t index)
+{
+    size_t low = 0, high = meter->count;
+
+    assert(index < meter_count(meter));
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (end_of(&meter->row[middle]) <= index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &meter->row[low];
 }
 
 void meter_get(const struct meter *meter, size_t index, struct meter_point *out)
 {
-    assert(index < meter_count(meter));
-    for (size_t i = 0; i < meter->count; i++) {
-        const struct row *row = &meter->row[i];
-        size_t n = points_of(row);
+    const struct row *row = row_of(meter, index);
+    size_t left = index - row->before;
 
-        if (index >= n) {
-            index -= n;
+    for (int k = 1; k <= METER_INSTRUMENTS; k++) {
+        if ((row->present >> k & 1) == 0 || left-- > 0)
             continue;
-        }
-        for (int k = 1; k <= METER_INSTRUMENTS; k++) {
-            if ((row->present >> k & 1) == 0 || index-- > 0)
-                continue;
-            out->at_ns = row->at_ns;
-            out->what = (enum instrument)k;
-            out->value = row->value[k - 1];
-            return;
-        }
+        out->at_ns = row->at_ns;
+        out->what = (enum instrument)k;
+        out->value = row->value[k - 1];
+        return;
     }
+    assert(!"a row has fewer points than it says");
 }
