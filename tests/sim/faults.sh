@@ -58,15 +58,9 @@ fault journal-no-sync worker/run/journal.c \
 fault store-no-sync coordinator/store/open.c \
     's/synchronous = FULL/synchronous = OFF/' \
     'the database is not synced'
-fault twice-taken worker/on_coord.c \
-    's/int err = is_held(agent, a->run, a->attempt) ? 0 : take/int err = take/' \
-    'an assignment that is sent again is made again'
-fault attempt-unchecked coordinator/plan/attempt.c \
-    's/if (!open || a->attempt != w->run.attempts) {/if (!open) {/' \
-    'an attempt that was given up ends the run'
-fault counted-unchecked coordinator/result/settle.c \
-    's/^    return (run->counted != 0 .*/    return (run->counted == 999) ||/' \
-    'a run counts every clean attempt'
+fault attempt-uncounted coordinator/plan/send.c \
+    's/run.attempts++;/run.attempts += run.attempts == 0;/' \
+    'a run that is made again gets the same attempt number'
 fault no-sweep worker/agent.c \
     's/return confine_sweep(agent->confine, on_swept, agent, diag);/struct confine_left none = {.names = ""}; on_swept(\&none, agent); return 0;/' \
     'what an earlier start left is not killed'

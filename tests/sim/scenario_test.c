@@ -21,7 +21,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEEDS = 200, WORKERS = 3, CUTS = 4 };
+/* Under the sanitizers each takes several times as long. */
+#if defined(__SANITIZE_ADDRESS__)
+#define ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define ADDRESS_SANITIZER 0
+#endif
+enum { SEEDS = ADDRESS_SANITIZER ? 40 : 200 };
+enum { WORKERS = 3 };
 
 #define LIMIT (6 * CLOCK_HOUR) /* of virtual time; a sweep without faults takes some minutes */
 
@@ -45,8 +54,10 @@ struct plan {
     unsigned cut_in;          /* timed commands until the links of that worker are cut */
     unsigned worker_crash_in; /* timed commands until that worker crashes in the midst of it */
     enum sim_crash worker_crash;
+    unsigned worker_left; /* crashes of that kind to come */
     unsigned ack_crash_in; /* ACKs until the coordinator crashes just before one */
     enum sim_crash ack_crash;
+    unsigned ack_left;
     unsigned any_crash_in; /* effects until whoever has one crashes just before it */
     enum sim_crash any_crash;
     unsigned any_left; /* crashes of that kind to come */
@@ -87,8 +98,10 @@ static void plan_faults(struct play *p)
     plan->cut_in = draw(p, 1, 20);
     plan->worker_crash_in = draw(p, 1, 40);
     plan->worker_crash = draw_crash(p);
-    plan->ack_crash_in = draw(p, 1, 60);
+    plan->worker_left = draw(p, 1, 4);
+    plan->ack_crash_in = draw(p, 1, 40);
     plan->ack_crash = draw_crash(p);
+    plan->ack_left = draw(p, 1, 6);
     plan->any_left = draw(p, 0, 6);
     plan->any_crash_in = draw(p, 1, 3000);
     plan->any_crash = draw_crash(p);
@@ -142,7 +155,9 @@ static void on_measuring(struct fleet *fleet, unsigned worker, void *arg)
         plan->cut_in = draw(p, 5, 30);
         plan->happened++;
     }
-    if (plan->worker_crash_in > 0 && --plan->worker_crash_in == 0) {
+    if (plan->worker_left > 0 && --plan->worker_crash_in == 0) {
+        plan->worker_left--;
+        plan->worker_crash_in = draw(p, 1, 20);
         world_after(w, world_between(w, 0, 2 * CLOCK_SEC), crash, target_of(p, node));
         plan->happened++;
     }
@@ -164,9 +179,12 @@ static int on_effect(struct fleet *fleet, struct node *node, enum sim_effect eff
     if (!coordinator && fleet_index(fleet, node) == fleet_workers(fleet)) {
         return 0; /* the operator */
     }
-    if (coordinator && effect == SIM_SEND && str_eq(what, "ACK") && plan->ack_crash_in > 0 &&
+    if (coordinator && effect == SIM_SEND && str_eq(what, "ACK") && plan->ack_left > 0 &&
         --plan->ack_crash_in == 0) {
         how = plan->ack_crash;
+        plan->ack_left--;
+        plan->ack_crash_in = draw(p, 1, 20);
+        plan->ack_crash = draw_crash(p);
     } else if (plan->any_left > 0 && --plan->any_crash_in == 0) {
         how = plan->any_crash;
         plan->any_left--;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY (250 * CLOCK_MS)      /* while a node is isolated */
+#define RETRY_LATEST (2 * CLOCK_SEC) /* what was held up is sent again within */
 #define BREAK_LATEST (3 * CLOCK_SEC) /* an end learns of a cut within */
 
 static void arrive(void *arg);
@@ -143,8 +143,7 @@ static void arrive(void *arg)
     struct pipe *pipe = arg;
     struct wire *w = pipe->wire;
     if (w->node[0]->isolated || w->node[1]->isolated) {
-        sim_event_set(&pipe->event, sim_world()->now_ns + RETRY);
-        return;
+        return; /* node_isolate() goes on with it */
     }
     struct packet *p = take_first(pipe);
     plan(pipe);
@@ -238,6 +237,14 @@ void node_isolate(struct node *node, bool on)
 {
     world_note(node->world, "%s is %s", node->name, on ? "isolated" : "reached again");
     node->isolated = on;
+    for (struct wire *w = node->world->wires; w != NULL && !on; w = w->next) {
+        for (unsigned i = 0; i < 2 && (w->node[0] == node || w->node[1] == node); i++) {
+            struct pipe *pipe = &w->pipe[i];
+            if (pipe->first != NULL && !pipe->held && !sim_event_pending(&pipe->event)) {
+                sim_event_set(&pipe->event, node->world->now_ns + sim_between(0, RETRY_LATEST));
+            }
+        }
+    }
 }
 
 /* What was queued may have left, all or a first part of it. After a kill the system says that the
