@@ -194,5 +194,5 @@ void meter_get(const struct meter *meter, size_t index, struct meter_point *out)
         out->value = row->value[k - 1];
         return;
     }
-    assert(!"a row has fewer points than it says");
+    assert(false && "a row has fewer points than it says");
 }
