@@ -105,7 +105,8 @@ Test(coord_conf, the_manual_page_has_a_paragraph_for_every_option_and_no_other)
     size_t n;
     size_t items = 0;
     const struct conf_row *rows = coord_conf_rows(&n);
-    cr_assert_eq(file_read_all("deploy/man/makespand.yaml.5", 1 << 20, &page), 0, "run in the root");
+    cr_assert_eq(file_read_all("deploy/man/makespand.yaml.5", 1 << 20, &page), 0,
+                 "run in the tree's root");
     for (size_t i = 0; i < n; i++) {
         char item[64];
         snprintf(item, sizeof(item), "\n.It Cm %s\n", rows[i].name);

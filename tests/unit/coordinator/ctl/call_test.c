@@ -23,7 +23,7 @@
 #include <string.h>
 
 /* What it does once it was asked. */
-enum manner { ANSWERS, IS_SILENT, CLOSES, ANSWERS_IN_PIECES, NEVER_WELCOMES, REFUSES, ANOTHER_PROTO };
+enum manner { ANSWERS, IS_SILENT, CLOSES, ANSWERS_IN_PIECES, REFUSES, ANOTHER_PROTO };
 
 static struct {
     char dir[64];
@@ -98,7 +98,7 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
     } else if (event->kind == CONN_MESSAGE && event->msg->type == MSG_HELLO) {
         if (t.manner == REFUSES) {
             conn_close(conn, CLOSE_TOO_MANY, NULL, false);
-        } else if (t.manner != NEVER_WELCOMES) {
+        } else {
             welcome(conn);
         }
     } else if (event->kind == CONN_MESSAGE && event->msg->type == MSG_HOST_LIST) {

@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-/* The text, as it would be sent, has at most that many bytes and is well-formed; freed by the caller. */
+/* The text as it would be sent: not too long, and well-formed. Freed by the caller. */
 static char *fitted(const char *text)
 {
     char *fit = fit_talk(text);
