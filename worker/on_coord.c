@@ -22,6 +22,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HELD_MAX 20000 /* attempts that HELLO names: more would not fit into a frame */
 #define STATE_QUEUE_MAX (64 * 1024)
@@ -141,12 +142,30 @@ void on_coord_up(const struct msg_welcome *welcome, void *arg)
     agent_kick(agent);
 }
 
+/* Of the frames that wait for the end of the window, those that cancel an attempt: they hold for
+ * good. Nothing is allocated. */
+static void keep_cancels(struct buf *stash)
+{
+    size_t kept = 0, n;
+
+    for (size_t at = 0; at + 5 <= stash->len; at += n) {
+        const uint8_t *p = stash->data + at;
+
+        n = 4 + ((size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | (size_t)p[3]);
+        if (p[4] != MSG_CANCEL)
+            continue;
+        memmove(stash->data + kept, p, n);
+        kept += n;
+    }
+    stash->len = kept;
+}
+
 void on_coord_down(void *arg)
 {
     struct agent *agent = self(arg);
 
     /* What was not confirmed is handed out again after the next HELLO. */
-    buf_reset(&agent->stash);
+    keep_cancels(&agent->stash);
     feed_down(agent->feed);
     fetch_link(agent->fetch, false);
     agent_kick(agent);

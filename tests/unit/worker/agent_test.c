@@ -444,6 +444,28 @@ Test(agent, a_cut_link_never_touches_a_build)
     cr_assert_eq(boss_result(&boss, 1)->outcome, (uint32_t)OUTCOME_OK);
 }
 
+/* A host that is revoked is told to cancel all, and cut off. */
+Test(agent, a_cancel_that_came_in_the_window_outlives_the_link)
+{
+    struct msg cancel = {.type = MSG_CANCEL};
+
+    connect_it();
+    hold_machine();
+    give(1, "echo here; sleep 0.5");
+    give(2, "true");
+    let_go_when_taken(2);
+    BOSS_WAIT(&boss, in_window());
+    cancel.u.cancel.run = 2;
+    cancel.u.cancel.attempt = 1;
+    cancel.u.cancel.text = "revoked";
+    boss_send(&boss, &cancel);
+    boss_cut(&boss);
+    BOSS_WAIT(&boss, boss.whole[1] && agent_phase(agent) == PHASE_IDLE);
+    cr_assert_eq(agent_queued(agent), 0u);
+    cr_assert_null(boss_result(&boss, 2));
+    cr_assert_eq(boss_result(&boss, 1)->outcome, (uint32_t)OUTCOME_OK);
+}
+
 Test(agent, says_what_it_holds_when_it_is_back)
 {
     const struct msg_hello *h;
