@@ -11,6 +11,7 @@
 #include "worker/run/journal.h"
 #include "worker/run/slot.h"
 #include "worker/run/spool.h"
+#include "worker/run/tree.h"
 
 #include <inttypes.h>
 
@@ -64,6 +65,10 @@ static bool has_space(struct agent *agent)
                   err_text(err));
     if (err == 0 && agent->no_room)
         log_info("there is room for results again");
+    /* A build may have filled the disk, and what it left is removed before the next one alone. */
+    if (err != 0 && trees_give_room(agent->trees))
+        log_warn("what builds left in %s is thrown away, as far as that is needed",
+                 agent->conf->dir);
     agent->no_room = err != 0;
     return err == 0;
 }

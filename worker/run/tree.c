@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/fileio.h"
+#include "common/log.h"
 #include "common/loop.h"
 #include "common/mem.h"
 #include "common/proc.h"
@@ -261,20 +262,12 @@ static int renew(struct trees *trees, const char *folder)
     return r == 0 ? tree_make_folder(trees, folder) : r;
 }
 
-int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag)
+/* Removes what lies in the trash. */
+static int start_cleaning(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag)
 {
-    struct clean_job *c;
+    struct clean_job *c = mem_xzalloc(sizeof(*c));
     int r;
 
-    if (trees->clean != NULL || trees->job != NULL)
-        return diag_error(diag, ERR_BUSY, "the trees are being worked on");
-    r = renew(trees, trees->at.home);
-    if (r == 0)
-        r = renew(trees, trees->at.tmp);
-    if (r != 0)
-        return diag_error(diag, r, "HOME and TMPDIR below %s cannot be emptied: %s", trees->at.work,
-                          err_text(r));
-    c = mem_xzalloc(sizeof(*c));
     c->trees = trees;
     c->f = f;
     c->arg = arg;
@@ -288,4 +281,68 @@ int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct dia
     if (r != 0)
         clean_cancel(trees);
     return r;
+}
+
+int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag)
+{
+    int r;
+
+    if (trees->clean != NULL || trees->job != NULL)
+        return diag_error(diag, ERR_BUSY, "the trees are being worked on");
+    r = renew(trees, trees->at.home);
+    if (r == 0)
+        r = renew(trees, trees->at.tmp);
+    if (r != 0)
+        return diag_error(diag, r, "HOME and TMPDIR below %s cannot be emptied: %s", trees->at.work,
+                          err_text(r));
+    return start_cleaning(trees, f, arg, diag);
+}
+
+/* --- room on a full disk --- */
+
+static bool is_empty(const char *folder)
+{
+    bool any = false;
+
+    return file_list(folder, note_entry, &any) == 0 && !any;
+}
+
+static void room_given(int code, void *arg)
+{
+    (void)code; /* what could not be removed stays in the trash */
+    (void)arg;
+}
+
+/* Moves one thing into the trash. */
+static int throw_one_away(struct trees *trees)
+{
+    int oldest;
+    int r;
+
+    if (!is_empty(trees->at.home) || !is_empty(trees->at.tmp)) {
+        r = renew(trees, trees->at.home);
+        return r != 0 ? r : renew(trees, trees->at.tmp);
+    }
+    oldest = tree_store_oldest(trees, NULL);
+    if (oldest >= 0)
+        return tree_store_drop(trees, (size_t)oldest);
+    return file_exists(trees->at.build) ? tree_store_put_away(trees, false) : 0;
+}
+
+bool trees_give_room(struct trees *trees)
+{
+    struct diag *diag;
+    int r;
+
+    if (trees->clean != NULL || trees->job != NULL)
+        return false;
+    r = throw_one_away(trees);
+    if (r != 0)
+        log_warn("no room could be made in %s: %s", trees->at.work, err_text(r));
+    if (!tree_store_has_trash(trees))
+        return false;
+    diag = diag_new(1);
+    r = start_cleaning(trees, room_given, NULL, diag);
+    diag_free(&diag);
+    return r == 0;
 }

@@ -91,6 +91,10 @@ void trees_spoilt(struct trees *trees);
 typedef void tree_clean_f(int code, void *arg);
 int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag) MUST_CHECK;
 
+/* The disk is full: throws away one thing that can be made again, while nothing runs: what lies in HOME and TMPDIR, else the tree that waits for
+ * longest, else the one that stands. What is thrown away is removed by a child, later. False: there was nothing, or a child is at work. */
+bool trees_give_room(struct trees *trees);
+
 /* Absolute paths; valid for the life of trees (src: until the next trees_enter()). */
 const char *trees_src(const struct trees *trees);
 const char *trees_obj(const struct trees *trees);

@@ -1,6 +1,7 @@
 /* tree_disk_test.c: prepared trees and the disk: what goes when there are too many, what is
  * owned by whom, what a crash leaves. */
 #include "common/attr.h"
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -129,6 +130,55 @@ Test(tree, home_and_tmp_are_emptied)
     }
     work_until(b.loop, &b.done);
     treebench_close(&b);
+}
+
+static void give_room(struct treebench *b)
+{
+    cr_assert(trees_give_room(b->trees));
+    cr_expect_not(trees_give_room(b->trees), "one after the other");
+    for (int64_t end = clock_mono_ns() + 30 * CLOCK_SEC; b->trees->clean != NULL;) {
+        cr_assert_lt(clock_mono_ns(), end);
+        loop_turn(b->loop, 100 * CLOCK_MS);
+    }
+    cr_expect_eq(work_sh("test -z \"$(ls -A %s/trash)\"", b->work), 0);
+}
+
+/* On a full disk: HOME and TMPDIR, then what waits, then what stands; and then it is made again. */
+Test(tree, gives_room_one_by_one)
+{
+    struct treebench b;
+    struct treebench_source s[3];
+    struct tree_want want[3];
+    static const char *const name[] = {"one", "two", "three"};
+
+    treebench_open(&b);
+    for (int i = 0; i < 3; i++) {
+        treebench_make(&b, name[i], &s[i]);
+        want[i] = treebench_want(&s[i]);
+        treebench_prepare(&b, &want[i]);
+    }
+    cr_assert_eq(work_sh("echo x >%s/x && echo y >%s/.y", trees_home(b.trees), trees_tmp(b.trees)),
+                 0);
+    give_room(&b);
+    cr_expect_eq(work_sh("test -z \"$(ls -A %s)$(ls -A %s)\"", trees_home(b.trees),
+                         trees_tmp(b.trees)),
+                 0);
+    cr_expect(trees_have(b.trees, &want[0]));
+    give_room(&b);
+    cr_expect_not(trees_have(b.trees, &want[0]));
+    cr_expect(trees_have(b.trees, &want[1]));
+    give_room(&b);
+    cr_expect_not(trees_have(b.trees, &want[1]));
+    cr_expect(trees_have(b.trees, &want[2]));
+    give_room(&b);
+    cr_expect_not(trees_have(b.trees, &want[2]));
+    cr_expect_not(trees_give_room(b.trees), "there is nothing more");
+    treebench_prepare(&b, &want[2]);
+    cr_expect(b.fresh);
+    treebench_expect_file(&b, "three");
+    treebench_close(&b);
+    for (int i = 0; i < 3; i++)
+        free(s[i].path);
 }
 
 Test(tree, owned_by_the_builds_user)
