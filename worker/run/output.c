@@ -96,6 +96,15 @@ void output_free(struct output **output)
     *output = NULL;
 }
 
+void output_remove(struct output **output)
+{
+    if (*output == NULL)
+        return;
+    /* One that cannot be removed is replaced by the next of its name. */
+    (void)!file_remove((*output)->path);
+    output_free(output);
+}
+
 int output_fd(const struct output *output)
 {
     return file_fd(output->child);

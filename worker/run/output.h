@@ -36,6 +36,8 @@ struct output_opts {
 int output_new(const struct output_opts *opts, struct output **out, struct diag *diag) MUST_CHECK;
 /* Closes; the file stays. NULL inside is fine. */
 void output_free(struct output **output);
+/* The same, and the file goes too: what is to be kept of it was read. NULL inside is fine. */
+void output_remove(struct output **output);
 /* For proc_spec.out_fd and err_fd: opened for append. */
 int output_fd(const struct output *output);
 

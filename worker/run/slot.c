@@ -44,7 +44,7 @@ static void attempt_free(struct slot_attempt *at)
     free(at->fingerprint_text);
     told_free(&at->told);
     for (int i = 0; i < CMD_COUNT; i++)
-        output_free(&at->output[i]);
+        output_remove(&at->output[i]);
     env_dropped_free(&at->dropped, at->dropped_count);
     memset(at, 0, sizeof *at);
 }
@@ -112,6 +112,7 @@ void slot_enter(struct slot *slot, enum phase phase, const char *why)
               vocab_phase((int)slot->phase), vocab_phase((int)phase), why == NULL ? "" : ": ",
               why == NULL ? "" : why);
     slot->phase = phase;
+    slot->retry = NULL;
     slot->phase_ns = clock_mono_ns();
     if (phase != PHASE_FLUSH) {
         slot->at.ending = ENDING_NONE;
@@ -330,9 +331,14 @@ static void on_deadline(void *arg)
 static void on_again(void *arg)
 {
     struct slot *slot;
+    void (*retry)(struct slot *);
 
     CAST_OBJ(slot, arg, SLOT_MAGIC);
-    if (slot->phase == PHASE_FLUSH)
+    retry = slot->retry;
+    slot->retry = NULL;
+    if (retry != NULL)
+        retry(slot);
+    else if (slot->phase == PHASE_FLUSH)
         slot_flush(slot);
     else if (slot->quieting)
         slot_wait_quiet(slot);

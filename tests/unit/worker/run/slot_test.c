@@ -41,6 +41,13 @@ static const struct msg_result *run(const struct msg *assign)
     return got.result;
 }
 
+static int note_any(const char *name, void *arg)
+{
+    (void)name;
+    *(bool *)arg = true;
+    return 0;
+}
+
 static bool says(const char *text, const char *part)
 {
     return strstr(text, part) != NULL;
@@ -328,6 +335,22 @@ Test(slot, a_build_that_locks_its_folders_locks_out_no_other)
     cr_assert(got.result->fresh_tree);
 }
 
+Test(slot, nothing_of_the_output_stays_on_the_disk)
+{
+    struct msg m = assign("echo much");
+    char text[64];
+    bool any = false;
+    char path[FILE_PATH_MAX];
+
+    m.u.assign.check = "echo a=b";
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK);
+    slot_rig_output(&got, PHASE_MEASURE, text, sizeof text);
+    cr_assert_str_eq(text, "much\n");
+    cr_assert_eq(file_path(path, sizeof path, rig.dir, "out"), 0);
+    cr_assert_eq(file_list(path, note_any, &any), 0);
+    cr_assert_not(any);
+}
+
 Test(slot, a_mistaken_environment_is_said)
 {
     static const char *const env[] = {"no variable"};
@@ -394,6 +417,27 @@ Test(slot, holds_the_lock_while_it_measures_and_not_longer)
     cr_assert_eq(file_lock_take(rig.lock_path, "x", &lock, other), 0);
     file_lock_free(&lock);
     slot_rig_wait(&rig);
+}
+
+/* --- trees that are being tidied up --- */
+
+static void on_tidy(int code, void *arg)
+{
+    (void)code;
+    *(bool *)arg = true;
+}
+
+Test(slot, waits_while_the_trees_are_tidied_up)
+{
+    struct msg m = assign("true");
+    char path[FILE_PATH_MAX];
+    bool tidy = false;
+
+    cr_assert_eq(file_path(path, sizeof path, trees_home(rig.trees), "left"), 0);
+    records_write(path, (const uint8_t *)"x", 1);
+    cr_assert_eq(trees_clean_home(rig.trees, on_tidy, &tidy, NULL), 0);
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
+    cr_assert(tidy);
 }
 
 /* --- the link before the window --- */
