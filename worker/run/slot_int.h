@@ -72,9 +72,10 @@ struct slot {
     struct slot_ops ops;
     void *arg;
     enum phase phase;
-    int64_t phase_ns;            /* when it began */
-    struct loop_timer *deadline; /* of the phase */
-    struct loop_timer *again;    /* for what is tried again */
+    int64_t phase_ns;                 /* when it began */
+    struct loop_timer *deadline;      /* of the phase */
+    struct loop_timer *again;         /* for what is tried again */
+    void (*retry)(struct slot *slot); /* what that is, where the flags below do not say it */
     struct meter *meter;
     struct slot_attempt at;
     enum slot_wish wish;

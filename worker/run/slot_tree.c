@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TIDY_PAUSE (100 * CLOCK_MS)
+
 /* A failure that another attempt may not have: of the disk, the memory, the link. */
 static enum outcome outcome_of(int code)
 {
@@ -35,6 +37,13 @@ static enum outcome outcome_of(int code)
 static bool wants_archive(const struct slot *slot)
 {
     return slot->at.a->source_kind == TREE_ARCHIVE;
+}
+
+/* The trees are being tidied up: that is waited for, as long as the phase may last. */
+static void try_again(struct slot *slot, void (*what)(struct slot *slot))
+{
+    slot->retry = what;
+    loop_timer_set(slot->again, TIDY_PAUSE);
 }
 
 /* --- FETCH --- */
@@ -157,7 +166,7 @@ void slot_get_archive(struct slot *slot)
         bring_archive(slot);
 }
 
-void slot_make_tree(struct slot *slot)
+static void enter_tree(struct slot *slot)
 {
     const struct msg_assign *a = slot->at.a;
     const char **env = mem_xarray(SLOT_SETUP_ENV + a->env_count + 1, sizeof *env);
@@ -166,18 +175,25 @@ void slot_make_tree(struct slot *slot)
     struct tree_want want;
     int err;
 
-    slot_enter(slot, PHASE_SETUP, NULL);
     fill_want(slot, &want, env, text);
     want.blob_path = slot->at.blob_path;
     slot->entering = true;
     err = trees_enter(slot->conf.trees, &want, on_tree, slot, diag);
-    if (err != 0) {
+    if (err != 0)
         slot->entering = false;
+    if (err == -ERR_BUSY)
+        try_again(slot, enter_tree);
+    else if (err != 0)
         slot_fail(slot, outcome_of(err), "the source could not be made ready: %s",
                   diag_first(diag));
-    }
     diag_free(&diag);
     free(env);
+}
+
+void slot_make_tree(struct slot *slot)
+{
+    slot_enter(slot, PHASE_SETUP, NULL);
+    enter_tree(slot);
 }
 
 void slot_tree_is_ready(struct slot *slot)
@@ -210,18 +226,25 @@ static void on_clean(int code, void *arg)
         slot_run_cmd(slot, CMD_RESET);
 }
 
-void slot_reset(struct slot *slot)
+static void clean_home(struct slot *slot)
 {
     struct diag *diag = diag_new(2);
     int err;
 
-    slot_enter(slot, PHASE_RESET, NULL);
     slot->cleaning = true;
     err = trees_clean_home(slot->conf.trees, on_clean, slot, diag);
-    if (err != 0) {
+    if (err != 0)
         slot->cleaning = false;
+    if (err == -ERR_BUSY)
+        try_again(slot, clean_home);
+    else if (err != 0)
         slot_fail(slot, outcome_of(err), "HOME and TMPDIR could not be emptied: %s",
                   diag_first(diag));
-    }
     diag_free(&diag);
+}
+
+void slot_reset(struct slot *slot)
+{
+    slot_enter(slot, PHASE_RESET, NULL);
+    clean_home(slot);
 }
