@@ -105,7 +105,12 @@ static void on_closed(struct call *c, const struct conn_event *event)
     if (event->reason == CLOSE_DONE && c->finished)
         return;
     if (event->reason == CLOSE_DIAL) /* it names the addresses that were tried */
-        diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator %s cannot be reached: %s", c->address, event->text);
+        diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator %s cannot be reached: %s (--coordinator HOST:PORT names another, %s/address keeps it)",
+                   c->address, event->text, c->ctl->home);
+    else if (event->reason == CLOSE_NOT_YOURS)
+        diag_error(c->ctl->diag, ERR_UNREACH,
+                   "%s: your role in this fleet may not do this: an admin makes a token with `makespan token create --role`, and `makespan login --force` takes it",
+                   c->address);
     else
         diag_error(c->ctl->diag, ERR_UNREACH, "%s: %s", c->address, event->text);
 }

@@ -17,13 +17,17 @@ static void describe_now(const json_t *host, struct buf *out)
 {
     const json_t *now = json_object_get(host, "now");
     const json_t *first = json_array_get(now, 0);
+    const char *jobs = json_str(first, "jobs", "?");
+    char flag[64] = "";
     char span[32];
 
     if (first == NULL) {
         buf_add_str(out, "nothing");
         return;
     }
-    buf_printf(out, "%s (%s) -j %s: %s, %s", json_str(first, "workload", "?"), json_str(first, "variant", "?"), json_str(first, "jobs", "?"),
+    if (strcmp(jobs, "none") != 0)
+        snprintf(flag, sizeof flag, " -j%s", strcmp(jobs, "max") == 0 ? "" : jobs);
+    buf_printf(out, "%s (%s)%s: %s, %s", json_str(first, "workload", "?"), json_str(first, "variant", "?"), flag,
                json_str(first, "phase", json_str(first, "state", "?")), out_span(span, sizeof span, json_int(first, "age_ns", -1)));
     if (json_int(first, "overdue_ns", 0) > 0)
         buf_printf(out, ", overdue for %s", out_span(span, sizeof span, json_int(first, "overdue_ns", 0)));
@@ -90,7 +94,10 @@ static void print_one(const json_t *doc, struct buf *out)
     describe_now(h, out);
     buf_printf(out, "\n%-22s%s\n", "worker", json_str(h, "version", "-"));
     buf_printf(out, "%-22s%s UTC\n", "joined", out_time(text, sizeof text, json_int(h, "joined_wall_ns", 0)));
-    buf_printf(out, "%-22s%s UTC\n", "last heard of", out_time(text, sizeof text, json_int(h, "seen_wall_ns", 0)));
+    if (json_int(h, "seen_wall_ns", 0) == 0)
+        buf_printf(out, "%-22snever\n", "last heard of");
+    else if (strcmp(json_str(h, "link", "?"), "up") != 0) /* while the link is up: when it came up */
+        buf_printf(out, "%-22s%s UTC\n", "last heard of", out_time(text, sizeof text, json_int(h, "seen_wall_ns", 0)));
     json_object_foreach(facts, key, value)
     {
         buf_printf(out, "%-22s%s\n", key, json_is_string(value) ? json_string_value(value) : "?");

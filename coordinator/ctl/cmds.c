@@ -10,11 +10,11 @@
 
 #define ROW_FORMAT_JSON                                                                            \
     {                                                                                              \
-        "format", 'f', "FORMAT", "table (as it is) or json"                                        \
+        "format", 'f', "FORMAT", "table (the default) or json"                                        \
     }
 #define ROW_SET                                                                                    \
     {                                                                                              \
-        "set", 's', "NAME=VALUE", "give a parameter of the sweep file another value; may stand several times" \
+        "set", 's', "NAME=VALUE", "give a parameter of the sweep file another value; may be given several times" \
     }
 #define ROW_COORDINATOR                                                                            \
     {                                                                                              \
@@ -33,13 +33,13 @@ static const struct opts_row ROWS_RUN[] = {
     {"key", 'k', "KEY", "submit once: the same key and file mean the sweep that is there"},
     ROW_COORDINATOR};
 static const struct opts_row ROWS_REPORT[] = {
-    {"format", 'f', "FORMAT", "table (as it is), mail, csv, json or markdown"},
+    {"format", 'f', "FORMAT", "table (the default), mail, csv, json or markdown"},
     {"attempt", 'a', "RUN[/N]", "one attempt alone, with its samples and output (run and attempt as in the CSV)"},
     ROW_COORDINATOR};
 static const struct opts_row ROWS_TOKEN[] = {
-    {"role", 'r', "ROLE", "worker (as it is), viewer, submitter or admin"},
-    {"class", 'c', "CLASS", "the host that joins gets this class; may stand several times"},
-    {"ttl", 't', "SPAN", "its life, a minute to 30 days: 1h (as it is)"},
+    {"role", 'r', "ROLE", "worker (the default), viewer, submitter or admin"},
+    {"class", 'c', "CLASS", "the host that joins gets this class; may be given several times"},
+    {"ttl", 't', "SPAN", "its life, a minute to 30 days; 1h by default"},
     {"name", 'n', "NAME", "the holder must take this name; for a host that is there: it gets a new key"},
     ROW_COORDINATOR};
 static const struct opts_row ROWS_LOGIN[] = {{"name", 'n', "NAME", "your name in the fleet, instead of the system's"},
@@ -48,8 +48,8 @@ static const struct opts_row ROWS_INIT[] = {{"dir", 'd', "DIR", "the coordinator
                                             {"name", 'n', "NAME", "the admin's name, instead of the system's"}};
 static const struct opts_row ROWS_LOCAL[] = {
     ROW_SET,
-    {"class", 'c', "CLASS", "take the overrides of this class in the sweep file's `per`; may stand several times"},
-    {"format", 'f', "FORMAT", "format of the report: table (as it is), mail, csv, json or markdown"},
+    {"class", 'c', "CLASS", "take the overrides of this class in the sweep file's `per`; may be given several times"},
+    {"format", 'f', "FORMAT", "format of the report: table (the default), mail, csv, json or markdown"},
     {"keep", 0, "DIR", "leave database, archives and trees in this folder (it must not be there yet)"}};
 
 #define COUNT(rows) ARRAY_LEN(ROWS_##rows)
@@ -72,11 +72,15 @@ static void nearest_noun(const char *word, struct diag *diag)
     const char *words[ARRAY_LEN(CMDS)];
     const char *near;
 
+    if (word[0] == '-') {
+        diag_error(diag, ERR_INVAL, "%s stands before the command: options come behind it; makespan -h lists the commands", word);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(CMDS); i++)
         words[i] = CMDS[i].noun;
     near = str_nearest(word, words, ARRAY_LEN(CMDS));
-    diag_error(diag, ERR_INVAL, "unknown command %s%s%s%s: makespan -h lists them", word, near == NULL ? "" : ": did you mean ",
-               near == NULL ? "" : near, near == NULL ? "" : "?");
+    diag_error(diag, ERR_INVAL, "unknown command %s%s%s%smakespan -h lists them", word, near == NULL ? "" : "; did you mean ",
+               near == NULL ? "" : near, near == NULL ? ": " : "? ");
 }
 
 static void nearest_verb(const char *noun, const char *word, struct diag *diag)
@@ -89,8 +93,8 @@ static void nearest_verb(const char *noun, const char *word, struct diag *diag)
         if (strcmp(CMDS[i].noun, noun) == 0)
             words[n++] = CMDS[i].verb;
     near = str_nearest(word, words, n);
-    diag_error(diag, ERR_INVAL, "unknown command %s %s%s%s%s: makespan %s -h lists them", noun, word, near == NULL ? "" : ": did you mean ",
-               near == NULL ? "" : near, near == NULL ? "" : "?", noun);
+    diag_error(diag, ERR_INVAL, "unknown command %s %s%s%s%smakespan %s -h lists them", noun, word, near == NULL ? "" : "; did you mean ",
+               near == NULL ? "" : near, near == NULL ? ": " : "? ", noun);
 }
 
 const struct cmd *cmds_find(int argc, char **argv, int *words, struct diag *diag)
