@@ -6,6 +6,8 @@
 #include "coordinator/verdict/render.h"
 #include "coordinator/verdict/report.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void set_text(json_t *o, const char *key, const char *value)
@@ -167,6 +169,7 @@ int render_json(const struct report *report, struct buf *out)
     const struct model_sweep *s = &report->data->sweep;
     json_t *doc = json_object();
     json_t *cells = json_array();
+    char seed[24];
     int err;
 
     if (doc == NULL || cells == NULL) {
@@ -179,7 +182,8 @@ int render_json(const struct report *report, struct buf *out)
     set_int(doc, "number", s->number);
     set_text(doc, "state", model_sweep_word((int)s->state));
     json_set(doc, "provisional", json_boolean(report->provisional));
-    set_int(doc, "seed", (int64_t)s->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    json_set(doc, "seed", json_string(seed)); /* as a number it would not be exact in many readers */
     set_text(doc, "base", s->base);
     set_int(doc, "planned", (int64_t)report->planned);
     set_int(doc, "done", (int64_t)report->done);

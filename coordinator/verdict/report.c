@@ -385,6 +385,23 @@ static int count_runs(struct build *b)
     return 0;
 }
 
+/* Runs are drawn block by block: those that open cells will still get are planned all the same. */
+static void count_undrawn(struct build *b)
+{
+    const struct model_sweep_data *d = b->data;
+
+    for (size_t i = 0; i < d->cell_count; i++) {
+        struct report_cell *c = &b->report_cells[i];
+        size_t host = host_place(d, c->cell->host);
+        int64_t until = host < d->sweep_host_count && c->cell->state == CELL_OPEN ? d->sweep_hosts[host].until_runs : 0;
+
+        if (until > (int64_t)c->planned) {
+            b->out->planned += (size_t)until - c->planned;
+            c->planned = (size_t)until;
+        }
+    }
+}
+
 static int allocate(struct build *b)
 {
     const struct model_sweep_data *d = b->data;
@@ -413,6 +430,7 @@ int report_build(struct mem_arena *arena, const struct model_sweep_data *data, s
     out->data = data;
     if ((err = allocate(&b)) != 0 || (err = order_cells(&b)) != 0 || (err = join_attempts(&b)) != 0 || (err = count_runs(&b)) != 0)
         return err;
+    count_undrawn(&b);
     while (at < data->attempt_count) {
         int64_t id = b.attempts[at].run->cell;
         const struct ref *cell = find_ref(b.cells, data->cell_count, id);

@@ -39,7 +39,7 @@ struct report_cell {
     const struct model_workload *workload;
     const struct model_variant *variant;
     const struct model_input *input; /* NULL: no source */
-    size_t planned;  /* measured runs that were drawn and not replaced */
+    size_t planned;  /* measured runs that were drawn and not replaced, or that an open cell will get */
     size_t missing;  /* of these, those that have no counted attempt and are not at their end */
     size_t warmups, failed, invalid, interrupted, cancelled, superseded; /* attempts, of measured runs but for warm-ups */
     bool flaky;      /* some measured attempts were ok and some failed */
@@ -70,7 +70,7 @@ struct report_line {
 struct report {
     const struct model_sweep_data *data;
     bool provisional; /* the sweep has not ended */
-    size_t planned, done; /* measured runs that were drawn; those with a counted attempt */
+    size_t planned, done; /* measured runs of all cells; those with a counted attempt */
     const struct report_cell *cells; /* by workload, host, jobs (none, numbers, max), variant */
     size_t cell_count;
     const struct report_note *notes;

@@ -230,6 +230,22 @@ Test(report, numbers_of_a_cell)
     free(s);
 }
 
+Test(report, counts_runs_that_are_still_to_be_drawn)
+{
+    struct sample *s = make_full_sample();
+    struct mem_arena *arena = mem_arena_new(0);
+    struct report r;
+
+    s->sweep_host.until_runs = 5;
+    s->cells[7].state = CELL_SKIPPED;
+    cr_assert_eq(report_build(arena, &s->data, &r), 0);
+    cr_expect_eq(r.cells[0].planned, 5);
+    cr_expect_eq(r.planned, 7 * 5, "a skipped cell gets nothing");
+    cr_expect_eq(r.done, 7);
+    mem_arena_free(&arena);
+    free(s);
+}
+
 Test(report, none_stands_before_1_and_max_behind_all_numbers)
 {
     struct sample *s = make_full_sample();
