@@ -31,7 +31,7 @@ static const char *const USAGE =
     "\n"
     "The coordinator of a fleet: takes sweeps, hands runs to workers, keeps the results.\n"
     "\n"
-    "  -b, --background     go to the background once it listens\n"
+    "  -b, --background     go to the background once it listens; log.file says where the log goes then\n"
     "  -c, --config FILE    read this configuration; else " COORD_CONF_PATH " where it exists\n"
     "  -d, --dir DIR        the folder of the database, instead of the configuration's\n"
     "  -l, --listen ADDR    the address, instead of the configuration's\n"
