@@ -158,6 +158,7 @@ static void keep_cancels(struct buf *stash)
         kept += n;
     }
     stash->len = kept;
+    stash->err = 0;
 }
 
 void on_coord_down(void *arg)

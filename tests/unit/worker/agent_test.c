@@ -213,13 +213,19 @@ Test(agent, holds_one_more_while_it_works)
 
 Test(agent, takes_the_same_assignment_once)
 {
+    boss.no_acks = true;
     connect_it();
-    give(1, "sleep 0.3");
-    give(1, "sleep 0.3");
+    hold_machine();
+    give(1, "true");
+    give(1, "true");
     BOSS_WAIT(&boss, boss_count(&boss, MSG_TAKEN) == 2);
-    BOSS_WAIT(&boss, boss.whole[1]);
-    BOSS_WAIT(&boss, agent_phase(agent) == PHASE_IDLE && agent_queued(agent) == 0);
-    cr_assert_eq(boss_count(&boss, MSG_RESULT), 1u);
+    cr_assert_eq(agent_queued(agent), 0u, "it would be made twice");
+    file_lock_free(&machine);
+    BOSS_WAIT(&boss, boss.whole[1] && agent_phase(agent) == PHASE_IDLE);
+    give(1, "true"); /* spooled, and not yet acknowledged */
+    BOSS_WAIT(&boss, boss_count(&boss, MSG_TAKEN) == 3);
+    cr_assert_eq(agent_queued(agent), 0u);
+    cr_assert_eq(agent_phase(agent), PHASE_IDLE);
 }
 
 Test(agent, refuses_what_it_may_not_do)

@@ -225,6 +225,14 @@ Test(feed, believes_no_nonsense)
     ack(1, 4000000000u, false);
     ack(9, 1, true);
     cr_assert_eq(spool_count(spool), 1u);
+    records_spool(spool, 2, 1, 0, 0);
+    feed_pump(feed);
+    feed_hold(feed, true);
+    ack(1, 3, false);
+    ack(2, 2, true);
+    feed_hold(feed, false);
+    cr_assert_eq(spool_count(spool), 1u, "what is not said to be whole was freed");
+    cr_assert_eq(spool_at(spool, 0)->run, 1u);
     ack(1, 0, false);
     feed_down(feed);
     wire.count = 0;

@@ -341,6 +341,7 @@ static void free_disk(void)
 Test(spool, on_a_full_disk_the_result_still_fits)
 {
     static uint8_t big[100000];
+    static char text[4001];
     char top[FILE_PATH_MAX];
     struct msg m = records_result(1, 1, 0, OUTCOME_OK);
 
@@ -354,11 +355,16 @@ Test(spool, on_a_full_disk_the_result_still_fits)
     cr_assert_eq(file_path(dir, sizeof dir, top, "spool"), 0);
     open_spool();
     cr_assert(spool_has_reserve(spool));
-    fill_disk();
-
     cr_assert_eq(spool_begin(spool, 1, 1), 0);
-    cr_assert_eq(spool_add(spool, &m), 0);
+    fill_disk();
     memset(big, 'o', sizeof big);
+    /* A result that needs space of its own gets the reserve's. */
+    memset(text, 't', sizeof text - 1);
+    m.u.result.text = text;
+    m.u.result.fingerprint_text = text;
+    cr_assert(spool_has_reserve(spool));
+    cr_assert_eq(spool_add(spool, &m), 0);
+    cr_assert_not(spool_has_reserve(spool));
     fill_disk();
     m = records_output(1, 1, 1, big, sizeof big);
     cr_assert_eq(spool_add(spool, &m), -ERR_FULL);
@@ -367,7 +373,6 @@ Test(spool, on_a_full_disk_the_result_still_fits)
     m = records_end(1, 1, 2);
     cr_assert_eq(spool_add(spool, &m), 0);
     cr_assert_eq(spool_commit(spool), 0);
-    cr_assert_not(spool_has_reserve(spool));
 
     fill_disk();
     cr_assert_eq(spool_refill(spool), -ERR_FULL);
