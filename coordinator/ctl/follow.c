@@ -19,6 +19,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Without a terminal, a line at least this often. */
+#define SAY_EVERY CLOCK_MIN
+
 /* How long a lost coordinator is waited for. */
 #define RECONNECT_FOR (10 * CLOCK_MIN)
 
@@ -31,6 +34,7 @@ struct follow {
     struct buf text;
     json_t *status; /* the last one */
     char last_line[1024];
+    int64_t said_ns; /* when the last line was written */
     char name[96]; /* NAME/N: NAME alone may come to mean another sweep */
     bool interrupted;
     bool mortal;
@@ -57,7 +61,7 @@ static void draw(struct follow *f)
     buf_fini(&out);
 }
 
-/* Without a terminal: a line when the numbers changed; ages alone are no news. */
+/* Without a terminal: a line when the numbers changed, and now and then of what is waited for. */
 static void say(struct follow *f)
 {
     struct buf out = BUF_INIT;
@@ -65,7 +69,8 @@ static void say(struct follow *f)
 
     snprintf(key, sizeof key, "%s %lld %lld %lld", json_str(f->status, "state", ""), json_int(f->status, "have", 0),
              json_int(f->status, "wanted", 0), json_int(f->status, "failed", 0));
-    if (strcmp(key, f->last_line) != 0) {
+    if (strcmp(key, f->last_line) != 0 || clock_mono_ns() - f->said_ns >= SAY_EVERY) {
+        f->said_ns = clock_mono_ns();
         str_copy(f->last_line, sizeof f->last_line, key);
         progress_line(f->status, &out);
         fputs(buf_str(&out), f->to);

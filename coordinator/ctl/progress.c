@@ -2,6 +2,7 @@
 #include "coordinator/ctl/progress.h"
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/json.h"
 #include "common/str.h"
 #include "coordinator/ctl/ctl.h"
@@ -67,7 +68,7 @@ static void totals(const json_t *status, struct buf *out)
                json_int(status, "wanted", 0));
     if (json_int(status, "failed", 0) > 0)
         buf_printf(out, ", %lld failed", json_int(status, "failed", 0));
-    if (json_int(status, "eta_ns", -1) >= 0 && strcmp(json_str(status, "state", ""), "active") == 0)
+    if (json_int(status, "eta_ns", -1) >= CLOCK_SEC && strcmp(json_str(status, "state", ""), "active") == 0)
         buf_printf(out, ", about %s left", out_span(span, sizeof span, json_int(status, "eta_ns", -1)));
 }
 
@@ -88,7 +89,7 @@ size_t progress_picture(const json_t *status, size_t width, struct buf *out)
         buf_printf(&line, "%-12s ", json_str(h, "host", "?"));
         out_bar(&line, have, wanted, BAR_WIDTH);
         buf_printf(&line, " %3lld/%-3lld ", json_int(h, "have", 0), json_int(h, "wanted", 0));
-        if (json_int(h, "eta_ns", -1) >= 0 && !json_is_true(json_object_get(h, "finished")))
+        if (json_int(h, "eta_ns", -1) >= CLOCK_SEC && !json_is_true(json_object_get(h, "finished")))
             buf_printf(&line, "%s left, ", out_span(span, sizeof span, json_int(h, "eta_ns", -1)));
         doing(h, &line);
         add_cut(out, buf_str(&line), width > 1 ? width - 1 : width);

@@ -185,7 +185,8 @@ int answer_attempt(struct store *store, const char *sweep, int64_t run, uint32_t
             err = store_output_of_attempt(store, run, attempt, 0, show_output, &output);
     }
     if (err == -ERR_NOTFOUND)
-        diag_error(diag, ERR_NOTFOUND, "%s has no attempt %" PRId64 "/%" PRIu32, sweep, run, attempt);
+        diag_error(diag, ERR_NOTFOUND, "%s has no attempt %" PRId64 "/%" PRIu32 ": `makespan report %s --format csv` lists them", sweep, run, attempt,
+                   sweep);
     else if (err != 0)
         diag_error(diag, err, "the attempt cannot be shown: %s", err_text(err));
     mem_arena_free(&arena);
