@@ -176,7 +176,7 @@ const char *str_nearest(const char *word, const char *const *candidates, size_t 
     return best;
 }
 
-void str_escape(struct buf *out, const void *s, size_t n)
+static void escape(struct buf *out, const void *s, size_t n, bool quoted)
 {
     const uint8_t *p = s;
     for (size_t at = 0; at < n;) {
@@ -185,7 +185,7 @@ void str_escape(struct buf *out, const void *s, size_t n)
             buf_add_str(out, "\\n");
         } else if (p[at] == '\t') {
             buf_add_str(out, "\\t");
-        } else if (p[at] == '"' || p[at] == '\\') {
+        } else if (quoted && (p[at] == '"' || p[at] == '\\')) {
             buf_add_char(out, '\\');
             buf_add_char(out, (char)p[at]);
         } else if (len == 0) {
@@ -199,6 +199,16 @@ void str_escape(struct buf *out, const void *s, size_t n)
         }
         at += len != 0 ? len : 1;
     }
+}
+
+void str_escape(struct buf *out, const void *s, size_t n)
+{
+    escape(out, s, n, true);
+}
+
+void str_show(struct buf *out, const void *s, size_t n)
+{
+    escape(out, s, n, false);
 }
 
 void str_shell_quote(struct buf *out, const char *s)

@@ -26,6 +26,8 @@ size_t str_copy(char *dst, size_t room, const char *src);
 const char *str_nearest(const char *word, const char *const *candidates, size_t n);
 /* Appends s with control characters, quotes, backslashes and malformed UTF-8 escaped as \n, \t, \xHH: safe on a terminal and in one line. */
 void str_escape(struct buf *out, const void *s, size_t n);
+/* The same for a sentence: quotes and backslashes stay as they are. */
+void str_show(struct buf *out, const void *s, size_t n);
 /* Appends s as one word for /bin/sh: within single quotes. */
 void str_shell_quote(struct buf *out, const char *s);
 /* Lower-case hex of n bytes into dst (2n+1 bytes). */

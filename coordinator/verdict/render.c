@@ -116,7 +116,7 @@ void render_below(const struct report *report, const char *indent, size_t width,
         const struct report_line *line = &report->lines[i];
 
         buf_reset(&safe);
-        str_escape(&safe, line->text, strlen(line->text));
+        str_show(&safe, line->text, strlen(line->text));
         snprintf(head, sizeof head, "%s%s: ", indent, line->kind);
         buf_add_str(out, head);
         wrap(out, buf_str(&safe), strlen(head), width, hang);
@@ -130,7 +130,7 @@ void render_below(const struct report *report, const char *indent, size_t width,
         buf_printf(&safe, " (%zu run%s)", note->attempts, note->attempts == 1 ? "" : "s");
         if (note->text != NULL && note->text[0] != '\0') {
             buf_add_str(&safe, ", first: ");
-            str_escape(&safe, note->text, strlen(note->text));
+            str_show(&safe, note->text, strlen(note->text));
         }
         snprintf(head, sizeof head, "%s[%zu] ", indent, i + 1);
         buf_add_str(out, head);

@@ -327,7 +327,7 @@ void output_last_line(struct output *output, char *dst, size_t room)
         start = n - room / 4;
     while (start < n && (look_at[start] & 0xc0) == 0x80 && start > 0 && n - start > 4)
         start++; /* not within a character */
-    str_escape(&text, look_at + start, n - start);
+    str_show(&text, look_at + start, n - start);
     (void)str_copy(dst, room, buf_str(&text));
     buf_fini(&text);
 }

@@ -70,7 +70,7 @@ void words_tail(struct buf *out, struct output *output, size_t most)
         while (skip < n && (last.data[skip] & 0xc0) == 0x80)
             skip++;
     }
-    str_escape(out, last.data == NULL ? NULL : last.data + skip, n - skip);
+    str_show(out, last.data == NULL ? NULL : last.data + skip, n - skip);
     buf_fini(&last);
 }
 

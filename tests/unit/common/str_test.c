@@ -291,3 +291,11 @@ Test(str, columns)
         cr_assert_eq(str_columns(rows[i].text), rows[i].want, "row %zu: %zu", i, str_columns(rows[i].text));
     }
 }
+
+Test(str, shows_quotes_as_they_are)
+{
+    struct buf out = BUF_INIT;
+    str_show(&out, "a \"b\" \\ 'c'\n\x1b\xff", 14);
+    cr_expect_str_eq(buf_str(&out), "a \"b\" \\ 'c'\\n\\x1b\\xff");
+    buf_fini(&out);
+}

@@ -226,6 +226,7 @@ Test(slot, a_failing_run_says_how)
         {"kill -KILL $$", "SIGKILL", ENDING_SIGNAL, -1, 9},
         {"printf 'new option? '; read a", "new option?", ENDING_EXIT, 1, 0},
         {"printf '\\377\\001'; exit 3", "\\xff\\x01", ENDING_EXIT, 3, 0},
+        {"echo 'no \"main\\\\n\"'; exit 5", "output: no \"main\\n\"", ENDING_EXIT, 5, 0},
         {"exec >&- 2>&-; exit 4", "status 4", ENDING_EXIT, 4, 0},
         {"/nonexistent/program", "status 127", ENDING_EXIT, 127, 0},
     };
