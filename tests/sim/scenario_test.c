@@ -6,6 +6,7 @@
  * MAKESPAN_SEED=n replays one seed and prints its trace; MAKESPAN_SEEDS=n plays the first n, and
  * with MAKESPAN_STOP=1 ends at the first failure. That faults are found: tests/sim/faults.sh. */
 #include "common/attr.h"
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -34,20 +35,22 @@ enum { WORKERS = 3 };
 
 #define LIMIT (6 * CLOCK_HOUR) /* of virtual time; a sweep without faults takes some minutes */
 
-static const char SWEEP[] = "sweep: sim\n"
-                            "workload:\n"
-                            "  name: build\n"
-                            "  source: {archive: src.tar}\n"
-                            "  setup: configure\n"
-                            "  reset: clean\n"
-                            "  run: build $JFLAG\n"
-                            "  check: test -s out\n"
-                            "variants:\n"
-                            "  - {name: old, env: {OPT: \"-O0\"}}\n"
-                            "  - {name: new, env: {OPT: \"-O2\"}}\n"
-                            "hosts: [w1, w2, w3]\n"
-                            "jobs: [none, 1, 2]\n"
-                            "repeat: {warmup: 1, until: 3}\n";
+#define BUILD                                                                                      \
+    "sweep: sim\n"                                                                                 \
+    "workload:\n"                                                                                  \
+    "  name: build\n"                                                                              \
+    "  source: {archive: src.tar}\n"                                                               \
+    "  setup: configure\n"                                                                         \
+    "  reset: clean\n"                                                                             \
+    "  run: build $JFLAG\n"                                                                        \
+    "  check: test -s out\n"                                                                       \
+    "variants:\n"                                                                                  \
+    "  - {name: old, env: {OPT: \"-O0\"}}\n"                                                       \
+    "  - {name: new, env: {OPT: \"-O2\"}}\n"
+
+static const char SWEEP[] = BUILD "hosts: [w1, w2, w3]\n"
+                                  "jobs: [none, 1, 2]\n"
+                                  "repeat: {warmup: 1, until: 3}\n";
 
 /* What goes wrong in one seed. Counts go down to 0: then it happens. */
 struct plan {
@@ -240,12 +243,13 @@ static void vary(struct fleet_conf *conf)
     }
 }
 
-static void play(uint64_t seed, bool show, struct told *out)
+static void play_fleet(uint64_t seed, bool show, unsigned workers, const char *sweep,
+                       struct told *out)
 {
     struct play p = {0};
     struct fleet_conf conf = {.seed = seed,
-                              .workers = WORKERS,
-                              .sweep = SWEEP,
+                              .workers = workers,
+                              .sweep = sweep,
                               .fail_percent = 3,
                               .build_low_ns = 500 * CLOCK_MS,
                               .build_high_ns = 20 * CLOCK_SEC,
@@ -278,6 +282,11 @@ static void play(uint64_t seed, bool show, struct told *out)
     out->runs = fleet_run_count(fleet);
     out->took_ns = world_now(w);
     fleet_free(&fleet);
+}
+
+static void play(uint64_t seed, bool show, struct told *out)
+{
+    play_fleet(seed, show, WORKERS, SWEEP, out);
 }
 
 static uint64_t number_of(const char *name, uint64_t otherwise)
@@ -354,4 +363,19 @@ Test(scenario, the_same_seed_gives_the_same_trace, .init = quiet)
     cr_assert_eq(a.hash, b.hash);
     cr_assert_eq(a.turns, b.turns);
     cr_assert_neq(a.hash, c.hash);
+}
+
+Test(scenario, fifty_nodes_live_in_one_process, .init = quiet)
+{
+    struct told o;
+    struct buf sweep = BUF_INIT;
+    buf_add_str(&sweep, BUILD "jobs: [2]\nrepeat: {warmup: 1, until: 1}\nhosts: [w1");
+    for (unsigned i = 2; i <= FLEET_WORKERS; i++) {
+        buf_printf(&sweep, ", w%u", i);
+    }
+    buf_add_str(&sweep, "]\n");
+    play_fleet(7, false, FLEET_WORKERS, buf_str(&sweep), &o);
+    cr_assert(o.failure[0] == '\0', "%s", o.failure);
+    cr_assert(o.runs >= 4 * FLEET_WORKERS, "%zu", o.runs);
+    buf_fini(&sweep);
 }
