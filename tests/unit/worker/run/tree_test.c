@@ -188,8 +188,8 @@ Test(tree, broken_stamps)
         "rm work/build/stamp",
         ": >work/build/stamp",
         "sed -i 's/state ready/state made/' work/build/stamp",
-        "sed -i 's/^key .*/key 0000000000000000000000000000000000000000000000000000000000000000/' "
-        "work/build/stamp",
+        ("sed -i 's/^key .*/key 0000000000000000000000000000000000000000000000000000000000000000/' "
+         "work/build/stamp"),
         "sed -i '$d' work/build/stamp",
         "sed -i 's/^boot ./boot x/' work/build/stamp",
         "rm -r work/build",
