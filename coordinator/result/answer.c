@@ -131,7 +131,13 @@ static int show_fact(const struct model_attempt_fact *f, void *arg)
 
 static int show_point(const struct model_point *p, void *arg)
 {
-    buf_printf(arg, "sample                %" PRId64 " ns, instrument %" PRIu32 ": %" PRId64 "\n", p->at_ns, p->what, p->value);
+    const char *word = vocab_instrument((int)p->what);
+    const char *unit = vocab_instrument_unit((int)p->what);
+
+    if (word == NULL || unit == NULL)
+        buf_printf(arg, "sample                at %" PRId64 " ns: instrument %" PRIu32 " %" PRId64 "\n", p->at_ns, p->what, p->value);
+    else
+        buf_printf(arg, "sample                at %" PRId64 " ns: %s %" PRId64 " %s\n", p->at_ns, word, p->value, unit);
     return 0;
 }
 
