@@ -7,6 +7,7 @@
 #include "common/num.h"
 #include "coordinator/plan/order.h"
 #include "coordinator/plan/run.h"
+#include "coordinator/plan/tally.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/runs.h"
 #include "coordinator/store/sweeps.h"
@@ -349,6 +350,7 @@ static int fail_cell(const struct model_cell *cell, void *arg)
     }
     int rc = store_cell_set_state(f->plan->store, cell->id, f->state, f->reason);
     if (rc == 0) {
+        tally_forget(f->plan, cell->sweep);
         plan_set_cell_open(f->node, cell->id, false);
         rc = store_runs_of_cell(f->plan->store, cell->id, skip_run, f);
     }

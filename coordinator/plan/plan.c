@@ -10,6 +10,7 @@
 #include "coordinator/plan/send.h"
 #include "coordinator/plan/state.h"
 #include "coordinator/plan/submit.h"
+#include "coordinator/plan/tally.h"
 #include "coordinator/store/store.h"
 
 #include <assert.h>
@@ -51,6 +52,7 @@ void plan_free(struct plan **out)
     plan_drop_messages(plan);
     free(plan->messages);
     plan_unload(plan);
+    tally_forget(plan, 0);
     plan_drop_hosts(plan);
     plan_scratch_drop(plan);
     plan->magic = 0;
@@ -147,6 +149,7 @@ int plan_rolled_back(struct plan *plan, struct plan_now now, int code)
     forget_untold(plan);
     plan_requests_answer(plan, code);
     plan_unload(plan);
+    tally_forget(plan, 0);
     plan_scratch_drop(plan);
     for (size_t i = 0; i < plan->host_count; i++) {
         forget_unsent(plan->hosts[i]);

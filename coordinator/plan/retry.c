@@ -4,6 +4,7 @@
 #include "common/err.h"
 #include "common/mem.h"
 #include "coordinator/plan/run.h"
+#include "coordinator/plan/tally.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/hosts.h"
 #include "coordinator/store/runs.h"
@@ -67,6 +68,7 @@ static int reopen_cell(const struct model_cell *cell, void *arg)
         r->cells = mem_xrealloc(r->cells, r->cell_room, sizeof(*r->cells));
     }
     r->cells[r->cell_count++] = cell->id;
+    tally_forget(r->plan, cell->sweep);
     return store_cell_set_state(r->plan->store, cell->id, CELL_OPEN, NULL);
 }
 

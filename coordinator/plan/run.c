@@ -4,6 +4,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "coordinator/plan/tally.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/runs.h"
 
@@ -18,8 +19,12 @@ int plan_run_get(struct plan *plan, int64_t id, struct model_run *out)
 
 int plan_run_write(struct plan *plan, const struct model_run *run)
 {
-    int rc = store_run_put(plan->store, run);
-    return rc < 0 ? plan_fail(plan, rc) : 0;
+    int rc = tally_take_run(plan, run->sweep, run->id);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_run_put(plan->store, run);
+    return rc < 0 ? plan_fail(plan, rc) : tally_put_run(plan, run);
 }
 
 static bool expects(enum run_state state)

@@ -13,6 +13,7 @@
 struct mem_arena;
 struct order;
 struct plan_request_state;
+struct tally_kept;
 
 #define PLAN_MAGIC 0x706c616eu
 #define PLAN_NEVER INT64_MAX
@@ -125,6 +126,7 @@ struct plan {
     struct plan_message *messages;
     size_t message_count, message_room;
     struct plan_request_state *requests; /* the oldest first */
+    struct tally_kept *tallies;          /* counts that are kept: tally.h */
     uint64_t last_ticket;
     uint64_t last_machine;
     uint64_t served;

@@ -210,7 +210,8 @@ static json_t *cell_json(struct one_sweep *s, const struct tally_cell *c, const 
     json_set(o, "have", json_integer(c->have));
     json_set(o, "failed", json_integer(c->failed));
     json_set(o, "invalid", json_integer(c->invalid));
-    json_set(o, "real_mean_ns", number_or_null(c->has_mean, c->real_mean_ns));
+    json_set(o, "real_mean_ns",
+             number_or_null(c->measured > 0, c->measured > 0 ? c->real_sum_ns / c->measured : 0));
     return o;
 }
 

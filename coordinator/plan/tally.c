@@ -1,14 +1,10 @@
-/* tally.c: counts of a sweep's runs. Reads only. */
+/* tally.c: sums of the counts of a sweep's cells, and what follows from them. Reads only. */
 #include "coordinator/plan/tally.h"
 
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "coordinator/store/cells.h"
-#include "coordinator/store/load.h"
-#include "coordinator/store/runs.h"
-
-#include <stdlib.h>
 
 struct counting {
     struct mem_arena *arena;
@@ -24,21 +20,6 @@ static size_t find_host(const struct tally *t, int64_t host)
         i++;
     }
     return i;
-}
-
-static struct tally_cell *find_cell(const struct tally *t, int64_t id)
-{
-    size_t low = 0;
-    size_t high = t->cell_count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (t->cells[mid].id < id) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low < t->cell_count && t->cells[low].id == id ? &t->cells[low] : NULL;
 }
 
 /* --- rows --- */
@@ -68,72 +49,6 @@ static int add_host(const struct model_sweep_host *row, void *arg)
     h->row.settings = NULL;
     int rc = copy_text(c->arena, row->selector, &h->row.selector);
     return rc == 0 ? copy_text(c->arena, row->skipped, &h->row.skipped) : rc;
-}
-
-static int count_cell(const struct model_cell *row, void *arg)
-{
-    struct counting *c = arg;
-    (void)row;
-    c->room++;
-    return 0;
-}
-
-static int add_cell(const struct model_cell *row, void *arg)
-{
-    struct counting *c = arg;
-    if (c->t->cell_count == c->room) {
-        return -ERR_LIMIT;
-    }
-    struct tally_cell *cell = &c->t->cells[c->t->cell_count++];
-    cell->id = row->id;
-    cell->host = row->host;
-    cell->workload = row->workload;
-    cell->variant = row->variant;
-    cell->jobs = row->jobs;
-    cell->state = row->state;
-    cell->host_index = find_host(c->t, row->host);
-    return copy_text(c->arena, row->reason, &cell->reason);
-}
-
-static int compare_cells(const void *pa, const void *pb)
-{
-    const struct tally_cell *a = pa;
-    const struct tally_cell *b = pb;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
-
-static int add_run(const struct model_run *run, void *arg)
-{
-    struct counting *c = arg;
-    struct tally_cell *cell = find_cell(c->t, run->cell);
-    if (cell == NULL || run->state == RUN_REPLACED) {
-        return 0;
-    }
-    if (run->warmup) {
-        cell->warm_have += run->state == RUN_DONE;
-        return 0;
-    }
-    cell->have += run->counted != 0;
-    cell->failed += run->counted == 0 && run->state == RUN_DONE;
-    cell->invalid += run->tries_invalid;
-    if (run->state == RUN_SKIPPED && cell->host_index < c->t->host_count) {
-        c->t->hosts[cell->host_index].skipped_runs++;
-    }
-    return 0;
-}
-
-static void add_times(struct tally *t, const struct store_progress *p)
-{
-    for (size_t i = 0; i < p->cell_count; i++) {
-        const struct store_cell_progress *from = &p->cells[i];
-        struct tally_cell *cell = find_cell(t, from->cell);
-        if (cell == NULL || from->counted <= 0) {
-            continue;
-        }
-        cell->has_mean = from->measured > 0;
-        cell->real_mean_ns = from->measured > 0 ? from->real_ns / from->measured : 0;
-        cell->span_mean_ns = from->span_ns / from->counted;
-    }
 }
 
 /* --- sums --- */
@@ -176,7 +91,7 @@ static void mean_of_host(const struct tally *t, struct tally_host *h)
     int64_t n = 0;
     for (size_t i = h->first_cell; i < h->end_cell; i++) {
         const struct tally_cell *cell = &t->cells[i];
-        if (cell->has_mean && add_span(&sum, cell->have, cell->span_mean_ns)) {
+        if (num_add_i64(sum, cell->span_sum_ns, &sum) == 0) {
             n += cell->have;
         }
     }
@@ -192,9 +107,9 @@ static void eta_of_host(const struct tally *t, struct tally_host *h)
         const struct tally_cell *cell = &t->cells[i];
         int64_t left = at_least_0(cell->wanted - cell->have - cell->failed) +
                        at_least_0(cell->warm_wanted - cell->warm_have);
-        int64_t each = cell->has_mean ? cell->span_mean_ns : h->mean_ns;
-        known =
-            known && (left == 0 || ((cell->has_mean || h->has_mean) && add_span(&sum, left, each)));
+        int64_t each = cell->have > 0 ? cell->span_sum_ns / cell->have : h->mean_ns;
+        bool has_mean = cell->have > 0 || h->has_mean;
+        known = known && (left == 0 || (has_mean && add_span(&sum, left, each)));
     }
     int64_t budget = h->row.budget_ns - h->row.used_ns;
     if (h->row.budget_ns > 0 && (!known || sum > budget)) {
@@ -217,6 +132,7 @@ static void sum_host(struct counting *c, size_t index)
         h->failed += cell->failed;
         h->warm_wanted += cell->warm_wanted;
         h->warm_have += cell->warm_have;
+        h->skipped_runs += cell->skipped;
     }
     int64_t left = at_least_0(h->wanted - h->have - h->failed);
     mean_of_host(t, h);
@@ -277,19 +193,28 @@ static void find_ranges(struct tally *t)
     }
 }
 
-static int read_cells(struct plan *plan, struct counting *c, int64_t sweep)
+static int copy_cells(struct plan *plan, struct counting *c, int64_t sweep)
 {
-    c->room = 0;
-    int rc = store_cells_each(plan->store, sweep, 0, count_cell, c);
-    if (rc == 0) {
-        c->t->cells = mem_arena_array(c->arena, c->room + 1, sizeof(*c->t->cells));
-        rc =
-            c->t->cells != NULL ? store_cells_each(plan->store, sweep, 0, add_cell, c) : -ERR_NOMEM;
+    const struct tally_cell *cells;
+    size_t count;
+    int rc = tally_cells(plan, sweep, &cells, &count);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        qsort(c->t->cells, c->t->cell_count, sizeof(*c->t->cells), compare_cells);
-        find_ranges(c->t);
+    c->t->cells = mem_arena_array(c->arena, count + 1, sizeof(*c->t->cells));
+    if (c->t->cells == NULL) {
+        return -ERR_NOMEM;
     }
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct tally_cell *cell = &c->t->cells[i];
+        *cell = cells[i];
+        cell->host_index = i > 0 && cells[i].host == cells[i - 1].host
+                               ? cell[-1].host_index
+                               : find_host(c->t, cells[i].host);
+        rc = copy_text(c->arena, cells[i].reason, &cell->reason);
+    }
+    c->t->cell_count = count;
+    find_ranges(c->t);
     return rc;
 }
 
@@ -297,22 +222,13 @@ int tally_read(struct plan *plan, const struct model_sweep *sweep, struct mem_ar
                struct tally *out)
 {
     struct counting c = {.arena = arena, .t = out, .cancelled = sweep->state == SWEEP_CANCELLED};
-    struct store_progress progress;
     *out = (struct tally){.hosts = NULL};
     int rc = read_hosts(plan, &c, sweep->id);
     if (rc == 0) {
-        rc = read_cells(plan, &c, sweep->id);
+        rc = copy_cells(plan, &c, sweep->id);
     }
     if (rc == 0) {
-        rc = store_runs_of_sweep(plan->store, sweep->id, add_run, &c);
+        sum_all(&c);
     }
-    if (rc == 0) {
-        rc = store_progress(plan->store, sweep->id, arena, &progress);
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    add_times(out, &progress);
-    sum_all(&c);
-    return 0;
+    return rc;
 }

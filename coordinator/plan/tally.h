@@ -1,5 +1,9 @@
 /* tally.h: how far a sweep is: counts a host and a cell, and the time that is left. Private to
- * coordinator/plan. Reads every run of the sweep once. */
+ * coordinator/plan.
+ *
+ * Owns: the counts of the sweeps that somebody looked at lately. They are read from the runs once,
+ * and then kept up to date as runs change, so that to look again costs little however many runs
+ * there are. */
 #ifndef MAKESPAN_COORDINATOR_PLAN_TALLY_H
 #define MAKESPAN_COORDINATOR_PLAN_TALLY_H
 
@@ -19,11 +23,12 @@ struct tally_cell {
     int64_t have;       /* of these, with an attempt that counts */
     int64_t failed;     /* ended without one, or will not be made */
     int64_t invalid;    /* attempts */
+    int64_t skipped;    /* SKIPPED runs, warm-ups too */
     int64_t warm_have;  /* warm-ups that are done */
     int64_t warm_wanted;
-    bool has_mean;
-    int64_t real_mean_ns; /* of the attempts that count */
-    int64_t span_mean_ns; /* likewise, of the whole attempts */
+    int64_t measured;    /* attempts that count and have a time */
+    int64_t real_sum_ns; /* of these */
+    int64_t span_sum_ns; /* of the attempts that count, from begin to end */
     size_t host_index;
 };
 
@@ -54,5 +59,18 @@ struct tally {
 /* 0 or a failure of the store. Everything lives in the arena. */
 int tally_read(struct plan *plan, const struct model_sweep *sweep, struct mem_arena *arena,
                struct tally *out) MUST_CHECK;
+
+/* --- kept counts (tally_keep.c) --- */
+
+/* The sweep's cells with their counts as they are now, by id; `wanted` and what follows from it
+ * is not set. Borrowed until the next change. 0 or a failure of the store. */
+int tally_cells(struct plan *plan, int64_t sweep, const struct tally_cell **cells,
+                size_t *count) MUST_CHECK;
+/* Around each write of a run's row: its old row is taken out of the counts, its new one put in. 0
+ * or a failure of the store. */
+int tally_take_run(struct plan *plan, int64_t sweep, int64_t run) MUST_CHECK;
+int tally_put_run(struct plan *plan, const struct model_run *run) MUST_CHECK;
+/* The counts of a sweep (0: of every one) are read anew when they are asked for. */
+void tally_forget(struct plan *plan, int64_t sweep);
 
 #endif

@@ -559,6 +559,8 @@ Test(fleet, a_worker_that_will_not_ends_its_cells)
     json_t *s = rig_status(rig, sweep);
     json_t *cell = json_array_get(json_object_get(s, "cells"), 0);
     cr_assert_str_eq(json_str(cell, "state", ""), "skipped");
+    json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
+    cr_assert_eq(json_int(host, "skipped_runs", 0), 4);
     cr_assert_str_eq(json_str(cell, "reason", ""),
                      "the worker refuses: its configuration allows no setup");
     json_decref(s);

@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/prng.h"
+#include "coordinator/plan/tally.h"
 #include "coordinator/store/attempts.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/runs.h"
@@ -90,12 +91,24 @@ static int check_run(const struct model_run *run, void *arg)
     return 0;
 }
 
+/* Counts that were kept up to date are those that reading everything gives. */
+static void check_counts(struct storm *s, int64_t sweep, uint64_t seed)
+{
+    json_t *kept = rig_status(s->rig, sweep);
+    tally_forget(s->rig->plan, 0);
+    json_t *fresh = rig_status(s->rig, sweep);
+    cr_assert(json_equal(kept, fresh), "seed %d: kept counts are wrong", (int)seed);
+    json_decref(kept);
+    json_decref(fresh);
+}
+
 static void check_all(struct storm *s, uint64_t seed)
 {
     struct check c = {.s = s, .seed = seed};
     for (size_t i = 0; i < SWEEPS; i++) {
         if (s->submitted[i]) {
             cr_assert_eq(store_runs_of_sweep(s->rig->store, s->sweeps[i], check_run, &c), 0);
+            check_counts(s, s->sweeps[i], seed);
         }
     }
 }
