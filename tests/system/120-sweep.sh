@@ -133,7 +133,7 @@ start later.out ms f sweep run --wait later.yaml
 later=$pid
 running()
 {
-    ms f host show h1 | grep -q -e '-j 1: run,'
+    ms f host show h1 | grep -q -e '-j1: run,'
 }
 claim "a run is being timed" wait_for 20 running
 claim "it is cancelled while it runs" ms f sweep cancel later
