@@ -2,6 +2,7 @@
 #include "tests/unit/coordinator/plan/rig.h"
 
 #include "common/err.h"
+#include "coordinator/plan/tally.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -185,5 +186,70 @@ Test(status, names_who_holds_the_machine)
     cr_assert_str_eq(json_str(wait, "for", ""), "the machine");
     cr_assert_str_eq(json_str(wait, "owner", ""), idle == 1 ? "alpha" : "beta");
     json_decref(s);
+    rig_free(&rig);
+}
+
+/* Looks once more, and compares with what reading everything gives. */
+static void counts_are_true(struct rig *rig, int64_t sweep)
+{
+    json_t *kept = rig_status(rig, sweep);
+    tally_forget(rig->plan, 0);
+    json_t *fresh = rig_status(rig, sweep);
+    cr_assert(json_equal(kept, fresh));
+    json_decref(kept);
+    json_decref(fresh);
+}
+
+Test(status, counts_follow_runs_that_go_back)
+{
+    struct rig *rig = two_hosts();
+    struct rig_worker *w = &rig->workers[0];
+    w->room = 0;
+    rig_up(rig, w);
+    int64_t id = rig_sweep(rig, "sweep: s\nworkload: {name: w, run: make}\nhosts: [alpha]\n"
+                                "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}, "
+                                "{name: c, env: {X: 3}}]\nrepeat: {warmup: 0, until: 2}\n"
+                                "retry: {invalid: 2}\n");
+    /* Two invalid attempts of one run, then a block that is broken: its done run is replaced. */
+    rig_make(rig, w, OUTCOME_INVALID, PHASE_CHECK);
+    counts_are_true(rig, id);
+    rig_make(rig, w, OUTCOME_INVALID, PHASE_CHECK);
+    counts_are_true(rig, id);
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    counts_are_true(rig, id);
+    rig_settle(rig);
+    rig_begin(rig, w);
+    int64_t gate = rig_sweep(rig, "sweep: g\nworkload: {name: w, run: make}\nhosts: [alpha]\n"
+                                  "priority: gate\nrepeat: {warmup: 0, until: 1}\n");
+    rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    cr_assert_eq(rig_count(rig, id, RUN_REPLACED, false), 3);
+    counts_are_true(rig, id);
+    /* And runs that failed are made again on request. */
+    while (rig_state(rig, id) == SWEEP_ACTIVE) {
+        rig_make(rig, w, OUTCOME_FAILED, PHASE_CHECK);
+    }
+    counts_are_true(rig, id);
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "s", PLAN_SWEEP_RETRY, NULL, "op", NULL, NULL),
+                 0);
+    counts_are_true(rig, id);
+    cr_assert_eq(rig_state(rig, gate), SWEEP_DONE);
+    rig_free(&rig);
+}
+
+Test(status, counts_follow_cells_that_fail_and_are_opened_again)
+{
+    struct rig *rig = two_hosts();
+    struct rig_worker *w = &rig->workers[0];
+    w->room = 0;
+    rig_up(rig, w);
+    int64_t id = rig_sweep(rig, "sweep: s\nworkload: {name: w, setup: x, run: make}\n"
+                                "hosts: [alpha]\njobs: [1, 2]\nrepeat: {warmup: 1, until: 2}\n");
+    counts_are_true(rig, id);
+    rig_make(rig, w, OUTCOME_FAILED, PHASE_SETUP);
+    counts_are_true(rig, id);
+    cr_assert_eq(rig_state(rig, id), SWEEP_DONE);
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "s", PLAN_SWEEP_RETRY, NULL, "op", NULL, NULL),
+                 0);
+    counts_are_true(rig, id);
     rig_free(&rig);
 }
