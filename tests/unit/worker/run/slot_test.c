@@ -2,6 +2,7 @@
  * goes well, and when something does not. */
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/loop.h"
 #include "common/str.h"
 #include "common/version.h"
 #include "tests/unit/worker/run/records.h"
@@ -11,6 +12,7 @@
 #include "worker/run/tree.h"
 
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,6 +419,28 @@ Test(slot, holds_the_lock_while_it_measures_and_not_longer)
     slot_rig_until(&rig, PHASE_CHECK);
     cr_assert_eq(file_lock_take(rig.lock_path, "x", &lock, other), 0);
     file_lock_free(&lock);
+    slot_rig_wait(&rig);
+}
+
+/* --- the timed window --- */
+
+Test(slot, the_heap_does_not_grow_in_the_window)
+{
+    struct msg m = assign("echo here; sleep 2.5");
+    size_t most = 0, first = 0;
+
+    run(&m); /* what is made once is made */
+    m.u.assign.run = 1000;
+    slot_rig_start(&rig, &m);
+    slot_rig_in_window(&rig);
+    first = mallinfo2().uordblks;
+    for (int turns = 0; turns < 4; turns++) {
+        loop_turn(rig.loop, CLOCK_SEC / 2);
+        cr_assert(rig.window);
+        if (mallinfo2().uordblks > most)
+            most = mallinfo2().uordblks;
+    }
+    cr_assert_leq(most, first);
     slot_rig_wait(&rig);
 }
 
