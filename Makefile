@@ -109,15 +109,18 @@ fuzz:
 	'$(BUILD)-fuzz/libfuzzer/fuzz_$(T)' -max_total_time=$(SECONDS) $(FUZZ_ARGS) \
 	    -artifact_prefix='$(BUILD)-fuzz/' '$(BUILD)-fuzz/corpus/$(T)' 'tests/fuzz/corpus/$(T)'
 
+# Which kinds of tests these two run.
+KINDS = unit sim fuzz system
+
 test-asan:
 	@sh deploy/deps --test
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-asan' SAN=address,undefined tests
-	@sh tests/harness/run-tests -b '$(BUILD)-asan' -a unit sim fuzz system
+	@sh tests/harness/run-tests -b '$(BUILD)-asan' -a $(KINDS)
 
 test-clang:
 	@sh deploy/deps --test --clang
 	@$(SETJ); $(MAKE) $(QUIET) $$j BUILD='$(BUILD)-clang' CC=clang tests
-	@sh tests/harness/run-tests -b '$(BUILD)-clang' unit sim fuzz system
+	@sh tests/harness/run-tests -b '$(BUILD)-clang' $(KINDS)
 
 I386 = CC=gcc SAN= ARCHFLAGS='-m32 -march=pentiumpro' SYSROOT='$(BUILD)/i386/sysroot'
 
