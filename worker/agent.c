@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/str.h"
 #include "common/version.h"
 #include "proto/digest.h"
@@ -31,6 +32,8 @@
 
 #define STASH_ROOM (16 * 1024) /* kept ready, so that the window need not allocate */
 #define STASH_MAX (4 * 1024 * 1024)
+#define ORPHAN_LIMIT (5 * CLOCK_SEC)
+#define ORPHAN_LOOK (20 * CLOCK_MS)
 
 /* --- callbacks that only pass on --- */
 
@@ -118,6 +121,31 @@ static int own_path(const struct agent *agent, const char *name, char path[FILE_
                : diag_error(diag, err, "the name of the folder %s is too long", agent->conf->dir);
 }
 
+/* Whether the process that wrote this line into the lock still lives. */
+static bool holder_lives(const char *holder)
+{
+    const char *pid = strstr(holder, ", pid ");
+    struct os_proc proc;
+    uint64_t n;
+
+    if (pid == NULL || num_parse_u64(pid + strlen(", pid "), &n) != 0 || n > INT64_MAX)
+        return true;
+    return os_proc_get((int64_t)n, &proc) != -ERR_NOTFOUND && !proc.zombie;
+}
+
+/* A worker that was killed just when it started a child leaves its lock to that child until the
+ * child's exec, a moment later: that is waited for. */
+static int take_lock(struct agent *agent, const char *path, const char *holder, char other[256])
+{
+    int64_t end = clock_mono_ns() + ORPHAN_LIMIT;
+    int err;
+
+    while ((err = file_lock_take(path, holder, &agent->folder, other)) == -ERR_BUSY &&
+           clock_mono_ns() < end && !holder_lives(other))
+        loop_turn(agent->loop, ORPHAN_LOOK);
+    return err;
+}
+
 static int take_folder(struct agent *agent, struct diag *diag)
 {
     char path[FILE_PATH_MAX], holder[128], other[256];
@@ -131,7 +159,7 @@ static int take_folder(struct agent *agent, struct diag *diag)
         return err;
     snprintf(holder, sizeof holder, "makespan-worker %s, pid %" PRId64, agent->identity->name,
              os_pid());
-    err = file_lock_take(path, holder, &agent->folder, other);
+    err = take_lock(agent, path, holder, other);
     if (err == -ERR_BUSY)
         return diag_error(diag, err, "the folder %s is in use by %s", agent->conf->dir,
                           other[0] == '\0' ? "another worker" : other);
