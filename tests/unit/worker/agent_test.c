@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct boss boss;
 static struct loop *loop;
@@ -136,92 +134,6 @@ Test(agent, says_who_it_is)
     start();
     h = &boss_next(&boss, MSG_HELLO)->u.hello;
     cr_assert_eq(h->visit, 2u);
-}
-
-Test(agent, keeps_its_folder_to_itself)
-{
-    struct agent_setup setup = {
-        .loop = loop, .conf = &conf, .identity = &identity, .lock_path = lock_path};
-    struct diag *diag = diag_new(4);
-    struct agent *second = NULL;
-
-    start();
-    cr_assert_eq(agent_new(&setup, &second, diag), -ERR_BUSY);
-    cr_assert_not_null(strstr(diag_first(diag), "makespan-worker p6"), "%s", diag_first(diag));
-    diag_free(&diag);
-}
-
-/* A worker that was killed while it started a child: for a moment the child has the lock. */
-static void let_child_end(void *arg)
-{
-    close(*(int *)arg);
-}
-
-/* Holds the worker's folder in the name of a process, until its input ends. */
-static void hold_folder(pid_t maker, int in, int out)
-{
-    char path[FILE_PATH_MAX], holder[64], other[256], byte;
-    struct file_lock *lock = NULL;
-
-    snprintf(holder, sizeof holder, "makespan-worker p6, pid %d", (int)maker);
-    if (file_path(path, sizeof path, dir, "lock") != 0 ||
-        file_lock_take(path, holder, &lock, other) != 0 || write(out, "x", 1) != 1)
-        _exit(1);
-    while (read(in, &byte, 1) > 0)
-        ;
-    _exit(0);
-}
-
-Test(agent, waits_for_a_lock_that_a_dead_worker_left)
-{
-    int to[2], from[2], status;
-    char byte;
-    pid_t dead = fork();
-    pid_t child;
-    struct loop_timer *timer;
-
-    if (dead == 0)
-        _exit(0);
-    cr_assert_eq(waitpid(dead, NULL, 0), dead);
-    cr_assert_eq(pipe(to), 0);
-    cr_assert_eq(pipe(from), 0);
-    child = fork();
-    if (child == 0) {
-        close(to[1]);
-        hold_folder(dead, to[0], from[1]);
-    }
-    close(from[1]);
-    cr_assert_eq(read(from[0], &byte, 1), 1, "the child does not hold the lock");
-    timer = loop_timer_new(loop, let_child_end, &to[1]);
-    loop_timer_set(timer, 100 * CLOCK_MS);
-    start();
-    cr_assert_not_null(agent);
-    loop_timer_free(&timer);
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_assert_eq(status, 0);
-}
-
-Test(agent, does_not_start_with_what_cannot_be)
-{
-    struct agent_setup setup = {
-        .loop = loop, .conf = &conf, .identity = &identity, .lock_path = lock_path};
-    struct diag *diag = diag_new(4);
-
-    free(conf.name);
-    conf.name = strdup("another");
-    cr_assert_eq(agent_new(&setup, &agent, diag), -ERR_CONFLICT);
-    free(conf.name);
-    conf.name = NULL;
-    conf.run_as = strdup("no-such-user-here");
-    cr_assert_lt(agent_new(&setup, &agent, diag), 0);
-    free(conf.run_as);
-    conf.run_as = NULL;
-    free(conf.coordinator);
-    conf.coordinator = NULL;
-    cr_assert_eq(agent_new(&setup, &agent, diag), -ERR_INVAL);
-    conf.coordinator = strdup("no port");
-    cr_assert_lt(agent_new(&setup, &agent, diag), 0);
-    diag_free(&diag);
 }
 
 /* --- work --- */
