@@ -349,6 +349,10 @@ Test(parse, file_system_of_a_path)
                   row[i].path);
         cr_expect_str_eq(kind, row[i].kind, "%s: %s", row[i].path, kind);
     }
+    /* The deepest mount wins, wherever it stands. */
+    cr_assert(parse_mount_kind("1 0 0:2 / /a rw - tmpfs t rw\n2 0 0:1 / / rw - ext4 d rw\n", "/a/b",
+                               "9:9", kind, sizeof(kind)));
+    cr_expect_str_eq(kind, "tmpfs");
     cr_expect_not(parse_mount_kind("", "/", "8:1", kind, sizeof(kind)));
     cr_expect_not(parse_mount_kind("1 2 3\n4 5 6 /\n", "/", "8:1", kind, sizeof(kind)));
     free(mounts);

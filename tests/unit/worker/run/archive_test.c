@@ -126,7 +126,8 @@ static void make_source(const struct bench *b, const char *packer)
                 "&& echo 'int x;' >src/x.c && "
                 "echo 'all:' >Makefile && printf '#!/bin/sh\\n' >run && chmod 755 run && ln -s "
                 "../run src/link && ln -s nowhere dangling && "
-                ": >empty && echo 1 >a && echo 2 >a.d/f && echo 3 >a-b && echo 4 >src/deep/f && "
+                ": >empty && echo 1 >a && echo 2 >a.d/f && echo 3 >a-b && echo 5 >src.c && echo 6 "
+                ">src-x && echo 4 >src/deep/f && "
                 "head -c 3000000 /dev/urandom >big && "
                 "git add -A && git commit -q -m one && git archive --format=tar HEAD | %s >%s",
                 b->dir, b->dir, packer, b->file),
@@ -146,7 +147,7 @@ Test(archive, every_packer)
             unpack(&b);
             cr_expect_eq(b.code, 0, "%s: %s", packer[i], b.text);
             cr_expect(b.hashed);
-            cr_expect_eq(b.entries, 14, "%llu", (unsigned long long)b.entries);
+            cr_expect_eq(b.entries, 16, "%llu", (unsigned long long)b.entries);
             cr_expect(b.bytes > 3000000);
             cr_expect_eq(
                 work_sh("cd %s && test -x dest/run && test ! -x dest/Makefile && cmp dest/big "
@@ -398,7 +399,10 @@ Test(treehash, is_gits)
     hash_tree(&b, b.dest, false);
     cr_expect_eq(b.code, 0, "%s", b.text);
     cr_expect_str_eq(b.hex, want);
-    cr_assert_eq(work_sh("chmod -x %s/run", b.dest), 0);
+    cr_assert_eq(work_sh("chmod 744 %s/run", b.dest), 0);
+    hash_tree(&b, b.dest, false);
+    cr_expect_str_eq(b.hex, want, "only the owner's bit counts");
+    cr_assert_eq(work_sh("chmod 655 %s/run", b.dest), 0);
     hash_tree(&b, b.dest, false);
     cr_expect_neq(strcmp(b.hex, want), 0, "a mode counts");
     cr_assert_eq(work_sh("chmod +x %s/run && echo y >>%s/src/x.c", b.dest, b.dest), 0);

@@ -230,6 +230,20 @@ Test(output, a_log_that_is_truncated_by_its_writer)
     }
 }
 
+Test(output, truncated_behind_its_start)
+{
+    struct paper p;
+
+    open_paper(&p, HEAD, TAIL, false);
+    put_numbered(&p, 0, 500);
+    (void)output_check(p.output);
+    cr_assert_eq(truncate(p.path, 20), 0);
+    cr_assert_eq(output_finish(p.output, NULL), 0);
+    cr_expect(output_was_truncated(p.output), "its start is still there, the rest is not");
+    cr_expect_eq(output_total(p.output), 4);
+    close_paper(&p);
+}
+
 Test(output, truncated_after_it_was_cut)
 {
     for (int no_holes = 0; no_holes < 2; no_holes++) {

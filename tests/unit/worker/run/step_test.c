@@ -189,6 +189,7 @@ Test(step, a_leader_deaf_to_sigterm)
         cr_expect_eq(b.result.ending, ENDING_TIMEOUT);
         cr_expect_eq(b.result.signal, SIGKILL);
         cr_expect_geq(b.result.real_ns, 600 * CLOCK_MS, "the grace was given");
+        cr_expect_not(stand_has(&b, MARK_SURVIVORS), "what was ended by force is no finding");
         cr_expect_not(work_alive(pid));
         stand_close(&b);
     }
@@ -268,6 +269,7 @@ Test(step, a_build_that_stops_itself)
         b.spec.timeout_ns = 300 * CLOCK_MS;
         stand_run(&b, "sleep 1000 & kill -STOP $! $$");
         cr_expect_eq(b.result.ending, ENDING_TIMEOUT);
+        cr_expect_eq(b.result.signal, SIGTERM, "woken, to hear it");
         cr_expect_eq(b.result.stuck, 0);
         stand_close(&b);
     }
@@ -364,6 +366,23 @@ Test(step, what_is_used)
         cr_expect_not(stand_has(&b, MARK_CPU_DISAGREE));
         stand_close(&b);
     }
+}
+
+/* Without groups the time of a child that its parent left comes from the reaper, in both
+ * figures. */
+Test(step, time_of_an_orphan)
+{
+    struct stand b;
+
+    stand_open(&b, ROOT_FOLLOW);
+    stand_run(&b, "mkfifo pipe; (setsid sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; "
+                  "echo >pipe' &); read x <pipe");
+    cr_expect(b.result.ok, "%s", b.result.text);
+    cr_expect_eq(b.result.usage.way, CPU_WAY_REAPER);
+    cr_expect(b.result.wait.user_ns > 20 * CLOCK_MS, "%lld", (long long)b.result.wait.user_ns);
+    cr_expect_eq(b.result.wait.user_ns, b.result.usage.user_ns);
+    cr_expect_eq(b.result.wait.sys_ns, b.result.usage.sys_ns);
+    stand_close(&b);
 }
 
 Test(step, two_at_once_are_refused)

@@ -107,7 +107,7 @@ Test(tree, what_makes_another_tree)
     want[6].source = TREE_NONE;
     want[7].source = TREE_HOST_DIR;
     want[7].host_dir = "/a";
-    want[8].setup = "make3 env7:OPT=-O2"; /* parts cannot run into each other */
+    want[8].setup = "maketmpfs"; /* parts do not run into each other: see want[3] */
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {
         tree_key(b.trees, &want[i], "", key[i]);
         for (size_t k = 0; k < i; k++)
@@ -179,6 +179,32 @@ Test(tree, a_setup_that_failed_or_was_cut_off)
     cr_expect_eq(work_sh("ls %s/trash | grep -q .", b.work), 1, "the trash is empty");
     treebench_close(&b);
     free(one.path);
+}
+
+/* A folder's name is no proof of what lies in it. */
+Test(tree, a_waiting_tree_under_another_name)
+{
+    struct treebench b;
+    struct treebench_source one, two;
+    struct tree_want w1, w2;
+    char key[65];
+
+    treebench_open(&b);
+    treebench_make(&b, "one", &one);
+    treebench_make(&b, "two", &two);
+    w1 = treebench_want(&one);
+    w2 = treebench_want(&two);
+    treebench_prepare(&b, &w1);
+    tree_key(b.trees, &w1, "", key);
+    treebench_prepare(&b, &w2);
+    treebench_stop(&b);
+    cr_assert_eq(work_sh("cd %s/trees && mv %s 0%.63s", b.work, key, key), 0);
+    treebench_start(&b);
+    cr_expect_eq(b.trees->waiting_count, 0);
+    cr_expect_not(trees_have(b.trees, &w1));
+    treebench_close(&b);
+    free(one.path);
+    free(two.path);
 }
 
 /* Whatever a crash leaves, only a tree whose stamp says so is used. */
