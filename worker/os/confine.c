@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CONFINE_MAGIC 0x636f6e66u
 #define SEEN_MAX 128 /* processes told apart; more are only counted */
@@ -30,6 +31,8 @@
 #define WAIT_MIN CLOCK_MS
 #define WAIT_MAX (50 * CLOCK_MS)
 #define NAMES_MAX 256
+#define FREE_TRIES 100
+#define FREE_PAUSE_US 2000
 
 /* A process, told from a later one with the same number by its start. */
 struct seen {
@@ -253,23 +256,17 @@ static void signal_all(struct confine *c, int signal)
         return;
 }
 
-/* Groups that nobody closed: their folders go when they are empty. */
-static void remove_leftovers(struct confine *c)
+/* Groups that nobody closed: their folders go when they are empty. Returns how many stay. */
+static size_t remove_leftovers(struct confine *c)
 {
+    const struct cg_group *open = c->group == NULL ? NULL : &c->group->cg;
     struct cg_group left;
-    size_t kept = 0;
+    size_t stay = 0;
 
-    while (kept < 1000 &&
-           cg_leftover(&c->cg, c->group == NULL ? NULL : &c->group->cg, kept, &left)) {
-        struct cg_group again;
-        bool same;
-
-        cg_close(&left);
-        same = cg_leftover(&c->cg, c->group == NULL ? NULL : &c->group->cg, kept, &again);
-        if (!same)
-            break;
-        kept++;
-    }
+    while (cg_leftover(&c->cg, open, stay, &left))
+        if (!cg_close(&left))
+            stay++;
+    return stay;
 }
 
 static void finish(struct confine *c)
@@ -296,7 +293,7 @@ static void finish(struct confine *c)
         job->killing ? names_of(job->census.who, job->census.known, job->census.total, names) : "";
     job->on = false;
     if (c->group == NULL)
-        remove_leftovers(c);
+        (void)remove_leftovers(c);
     f(&left, arg);
 }
 
@@ -417,7 +414,9 @@ void confine_free(struct confine **confine)
     loop_timer_free(&c->timer);
     if (c->reaper && proc_reap_orphans(c->loop, NULL, NULL) != 0)
         c->reaper = false;
-    remove_leftovers(c);
+    /* What was killed just now is gone for good only a moment later. */
+    for (int i = 0; i < FREE_TRIES && remove_leftovers(c) > 0; i++)
+        (void)usleep(FREE_PAUSE_US);
     cg_fini(&c->cg);
     c->magic = 0;
     free(c);
@@ -456,7 +455,7 @@ int confine_begin(struct confine *confine, const char *name, struct confine_grou
         return diag_error(
             diag, ERR_BUSY, "processes of an earlier run could not be ended: %s",
             names_of(confine->stuck, confine->stuck_count, confine->stuck_count, names));
-    remove_leftovers(confine);
+    (void)remove_leftovers(confine);
     g = mem_xzalloc(sizeof(*g));
     g->confine = confine;
     g->leader_start = -1;
@@ -509,7 +508,7 @@ void confine_end(struct confine_group **group)
     if (g == NULL)
         return;
     assert(!g->confine->job.on);
-    cg_close(&g->cg);
+    (void)cg_close(&g->cg); /* what is busy still goes with the next group */
     g->confine->group = NULL;
     free(g);
     *group = NULL;

@@ -220,23 +220,26 @@ int cg_open(const struct cg *cg, const char *name, struct cg_group *out, struct 
 
             code = diag_error(diag, code, "the control group %s cannot be made: %s", out->path[k],
                               strerror(errno));
-            cg_close(out);
+            (void)cg_close(out);
             return code;
         }
     }
     return 0;
 }
 
-void cg_close(struct cg_group *group)
+bool cg_close(struct cg_group *group)
 {
+    bool gone = true;
+
     for (int k = 0; k < CG_KINDS; k++) {
         if (group->join_fd[k] >= 0)
             (void)close(group->join_fd[k]);
         group->join_fd[k] = -1;
-        if (group->path[k][0] != '\0')
-            (void)rmdir(group->path[k]);
+        if (group->path[k][0] != '\0' && rmdir(group->path[k]) != 0 && errno != ENOENT)
+            gone = false;
         group->path[k][0] = '\0';
     }
+    return gone;
 }
 
 enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns,

@@ -43,8 +43,9 @@ bool cg_any(const struct cg *cg);
 const char *cg_text(const struct cg *cg);
 int cg_open(const struct cg *cg, const char *name, struct cg_group *out,
             struct diag *diag) MUST_CHECK;
-/* Closes the descriptors and removes the folders; what is still busy stays for cg_leftover(). */
-void cg_close(struct cg_group *group);
+/* Closes the descriptors and removes the folders. False when one is busy still: it stays for
+ * cg_leftover(). */
+bool cg_close(struct cg_group *group);
 /* CPU time and memory peak; -1 for what is not known. CPU_WAY_NONE when no hierarchy counts. */
 enum cpu_way cg_usage(const struct cg_group *group, int64_t *user_ns, int64_t *sys_ns,
                       int64_t *peak_bytes);

@@ -511,6 +511,32 @@ Test(confine, every_process_of_the_builds_own_user)
     }
 }
 
+/* Folders of groups whose worker died, and of what was killed a moment ago: none stays. */
+Test(confine, no_folder_is_left_behind)
+{
+    struct os_cgroups at;
+    struct box b;
+    char parent[1100];
+
+    if (!os_is_root() || os_cgroups(&at) != 0 || at.v2[0] == '\0')
+        return;
+    open_box(&b, CONFINE_ALL, false, "t12");
+    if (strncmp(confine_way_text(b.confine), "cgroup2", 7) == 0) {
+        (void)snprintf(parent, sizeof(parent), "%s/makespan-t12", at.v2);
+        cr_assert_eq(work_sh("cd %s && mkdir a b c d", parent), 0);
+        start(&b, "for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait", false);
+        cr_expect_eq(work_sh("cd %s && ls -d [a-d] >/dev/null 2>&1", parent), 2,
+                     "all four are gone");
+        confine_signal(b.group, SIGKILL);
+        confine_abandon(&b.group);
+        proc_free(&b.leader);
+        close_box(&b);
+        cr_expect_not(work_there(parent));
+        return;
+    }
+    close_box(&b);
+}
+
 Test(confine, follow_rules)
 {
     cr_expect(follow_is_worker_name("makespan-worker"));
