@@ -4,7 +4,9 @@
 #include "common/err.h"
 #include "common/mem.h"
 #include "coordinator/plan/run.h"
+#include "coordinator/plan/send.h"
 #include "coordinator/plan/tally.h"
+#include "coordinator/store/attempts.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/hosts.h"
 #include "coordinator/store/runs.h"
@@ -90,42 +92,115 @@ static bool is_missing(const struct retrying *r, const struct model_run *run)
     }
 }
 
-struct id_list {
-    struct retrying *r;
-    int64_t *ids;
-    size_t count;
-    size_t room;
+struct warmup {
+    int64_t run;
+    int64_t cell;
 };
 
-static int list_missing(const struct model_run *run, void *arg)
+/* What is found in the runs of the host. */
+struct found {
+    struct retrying *r;
+    int64_t *ids; /* of runs that are missing */
+    size_t count;
+    size_t room;
+    struct warmup *warmups; /* that are done, with whatever came out */
+    size_t warmup_count;
+    size_t warmup_room;
+    bool *measured; /* a cell, as in the node: it has runs to measure */
+};
+
+static void add_missing(struct found *f, int64_t run)
 {
-    struct id_list *list = arg;
-    if (!is_missing(list->r, run)) {
-        return 0;
+    if (f->count == f->room) {
+        f->room = f->room == 0 ? 64 : f->room * 2;
+        f->ids = mem_xrealloc(f->ids, f->room, sizeof(*f->ids));
     }
-    if (list->count == list->room) {
-        list->room = list->room == 0 ? 64 : list->room * 2;
-        list->ids = mem_xrealloc(list->ids, list->room, sizeof(*list->ids));
+    f->ids[f->count++] = run;
+}
+
+static void add_warmup(struct found *f, const struct model_run *run)
+{
+    if (f->warmup_count == f->warmup_room) {
+        f->warmup_room = f->warmup_room == 0 ? 64 : f->warmup_room * 2;
+        f->warmups = mem_xrealloc(f->warmups, f->warmup_room, sizeof(*f->warmups));
     }
-    list->ids[list->count++] = run->id;
+    f->warmups[f->warmup_count++] = (struct warmup){run->id, run->cell};
+}
+
+static int find_missing(const struct model_run *run, void *arg)
+{
+    struct found *f = arg;
+    bool missing = is_missing(f->r, run);
+    const struct plan_cell *cell = plan_find_cell(f->r->node, run->cell);
+    if (missing) {
+        add_missing(f, run->id);
+    } else if (run->warmup && run->state == RUN_DONE) {
+        add_warmup(f, run);
+    }
+    if (!run->warmup && cell != NULL && (missing || !model_run_is_end((int)run->state))) {
+        f->measured[cell - f->r->node->cells] = true;
+    }
     return 0;
+}
+
+/* The command ran to its end: what it reads has been read, also where the time is good for
+ * nothing. */
+static int find_warm(const struct model_attempt *attempt, void *arg)
+{
+    bool *warm = arg;
+    *warm = attempt->whole &&
+            (attempt->reported == OUTCOME_OK ||
+             (attempt->reported == OUTCOME_INVALID && attempt->real_ns.has));
+    return *warm ? 1 : 0;
+}
+
+/* Warm-ups that never warmed anything are missing where something is measured after them: the next
+ * measured run of the cell would be its first. */
+static int add_cold(struct found *f)
+{
+    const struct plan_node *node = f->r->node;
+    bool drawn = plan_node_exhausted(node);
+    int rc = 0;
+    bool any = false;
+    for (size_t i = 0; rc >= 0 && i < f->warmup_count; i++) {
+        const struct plan_cell *cell = plan_find_cell(node, f->warmups[i].cell);
+        bool warm = false;
+        if (cell == NULL || !cell->open || (drawn && !f->measured[cell - node->cells])) {
+            continue;
+        }
+        rc = store_attempts_of_run(f->r->plan->store, f->warmups[i].run, find_warm, &warm);
+        if (rc >= 0 && !warm) {
+            add_missing(f, f->warmups[i].run);
+            any = true;
+        }
+    }
+    if (rc >= 0 && any) { /* what waits at the worker comes after them */
+        plan_send_withdraw(f->r->plan, node->host, f->r->row->id);
+    }
+    return rc < 0 ? rc : 0;
 }
 
 static int requeue(struct retrying *r)
 {
-    struct id_list list = {.r = r};
-    int rc = store_runs_of_host(r->plan->store, r->row->id, r->node->row.host, 0, 0, list_missing,
-                                &list);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+    struct found f = {.r = r};
+    f.measured = mem_xzalloc(r->node->cell_count + 1);
+    int rc = store_runs_of_host(r->plan->store, r->row->id, r->node->row.host, 0, 0, find_missing,
+                                &f);
+    if (rc == 0) {
+        rc = add_cold(&f);
+    }
+    for (size_t i = 0; rc == 0 && i < f.count; i++) {
         struct model_run run;
-        rc = plan_run_get(r->plan, list.ids[i], &run);
+        rc = plan_run_get(r->plan, f.ids[i], &run);
         if (rc == 0) {
             run.tries_invalid = run.tries_interrupted = run.tries_failed = 0;
             rc = plan_run_enter(r->plan, r->now, &run, RUN_QUEUED, "made again on request");
             r->n += rc == 0;
         }
     }
-    free(list.ids);
+    free(f.ids);
+    free(f.warmups);
+    free(f.measured);
     return rc;
 }
 

@@ -192,6 +192,94 @@ Test(change, retry_makes_failed_runs_again_with_fresh_tries)
     rig_free(&rig);
 }
 
+/* Makes what the worker is given until the sweep ends; of each cell the attempts in their order, as
+ * "W" and "m". */
+static void make_rest(struct rig *rig, struct rig_worker *w, int64_t sweep, int64_t first,
+                      char made[2][16])
+{
+    size_t n[2] = {0, 0};
+    memset(made, 0, 2 * sizeof(made[0]));
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_settle(rig);
+        const struct rig_message *order = &rig_head(w)->order;
+        size_t i = order->cell == first ? 0 : 1;
+        cr_assert_lt(n[i], 15);
+        made[i][n[i]++] = order->warmup ? 'W' : 'm';
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+}
+
+Test(change, retry_makes_the_warm_ups_again_that_warmed_nothing)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    char made[2][16];
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    int64_t first = rig_head(w)->order.cell;
+    /* Of the first cell everything fails, of the second the measured runs alone. */
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
+        cr_assert_lt(i, 40);
+        rig_settle(rig);
+        const struct rig_message *order = &rig_head(w)->order;
+        bool fails = order->cell == first || !order->warmup;
+        rig_make(rig, w, fails ? OUTCOME_FAILED : OUTCOME_OK, PHASE_MEASURE);
+    }
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    make_rest(rig, w, id, first, made);
+    cr_assert_str_eq(made[0], "Wmmm", "once, and before the first that is measured");
+    cr_assert_str_eq(made[1], "mmm", "the other's was fine");
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), -ERR_STATE);
+    rig_free(&rig);
+}
+
+Test(change, retry_makes_no_warm_up_again_without_need)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    char made[2][16];
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    int64_t first = rig_head(w)->order.cell;
+    /* The warm-up of the first cell fails, then of the second a run: there is nothing to warm. */
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
+        cr_assert_lt(i, 40);
+        rig_settle(rig);
+        const struct rig_message *order = &rig_head(w)->order;
+        bool fails = order->cell == first ? order->warmup : !order->warmup && order->block == 1;
+        rig_make(rig, w, fails ? OUTCOME_FAILED : OUTCOME_OK, PHASE_MEASURE);
+    }
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    cr_assert_eq(rig_turn(rig), 0);
+    make_rest(rig, w, id, first, made);
+    cr_assert_str_eq(made[0], "");
+    cr_assert_str_eq(made[1], "m");
+    rig_free(&rig);
+}
+
+/* While the sweep goes on: what the worker holds of the cell and has not begun comes after it. */
+Test(change, retry_puts_a_warm_up_before_what_waits_at_the_worker)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    char made[2][16];
+    int64_t id = rig_sweep(rig, SWEEP);
+    rig_settle(rig);
+    int64_t first = rig_head(w)->order.cell;
+    rig_make(rig, w, OUTCOME_FAILED, PHASE_MEASURE);
+    rig_make(rig, w, OUTCOME_OK, PHASE_MEASURE);
+    rig_settle(rig);
+    cr_assert_eq(w->held_count, 2, "measured runs, not begun");
+    cr_assert(!w->held[0].order.warmup && !w->held[1].order.warmup);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    rig_settle(rig);
+    make_rest(rig, w, id, first, made);
+    cr_assert_str_eq(made[0], "Wmmm");
+    cr_assert_str_eq(made[1], "mmm");
+    rig_free(&rig);
+}
+
 struct blocks {
     int64_t n[8];
 };
