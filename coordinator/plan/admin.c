@@ -70,11 +70,7 @@ static int resume(struct change *c)
 static int revoke(struct change *c)
 {
     int rc = set_state(c, HOST_REVOKED);
-    while (rc == 0 && c->host->node_count > 0) {
-        rc = plan_lease_lose(c->plan, c->now, c->host->nodes[c->host->node_count - 1],
-                             "the host was revoked");
-    }
-    return rc;
+    return rc == 0 ? plan_lease_revoke(c->plan, c->now, c->host) : rc;
 }
 
 static int label(struct change *c)

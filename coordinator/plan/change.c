@@ -172,13 +172,14 @@ static int retry(struct change *c)
                           "%s/%lld was cancelled: submit its file again to measure the rest",
                           c->row.name, (long long)c->row.number);
     }
-    int64_t n = plan_retry(c->plan, c->now, &c->row);
+    int64_t n = plan_retry(c->plan, c->now, &c->row, c->diag);
     if (n < 0) {
         return (int)n;
     }
     if (n == 0) {
-        return diag_error(c->diag, ERR_STATE, "%s/%lld has no run that ended without a result",
-                          c->row.name, (long long)c->row.number);
+        return diag_error(c->diag, ERR_STATE, "%s/%lld has no %srun that ended without a result",
+                          c->row.name, (long long)c->row.number,
+                          diag_count(c->diag) > 0 ? "other " : "");
     }
     diag_note(c->diag, "%lld run%s made again", (long long)n, n == 1 ? " is" : "s are");
     return 0;

@@ -289,7 +289,7 @@ void plan_host_beat(struct plan *plan, struct plan_now now, int64_t id)
 void plan_ready(struct plan *plan, struct plan_now now, int64_t id, uint32_t room)
 {
     struct plan_host *host = plan_find_host(plan, id);
-    if (host == NULL || !host->up) {
+    if (host == NULL || !host->up || host->state == HOST_REVOKED) {
         return;
     }
     /* What was sent and is not taken was on its way when the worker counted. */
@@ -319,14 +319,15 @@ static int speak_of(struct plan *plan, struct plan_now now, struct plan_host *ho
     return rc;
 }
 
-/* The host, if it may speak. 1, 0: not (a message of a link that is gone), or the turn's failure. */
+/* The host, if it may speak. 1, 0: not (a message of a link that is gone or will be closed at the end
+ * of the turn), or the turn's failure. */
 static int heard(struct plan *plan, struct plan_now now, int64_t id, struct plan_host **host)
 {
     *host = plan_find_host(plan, id);
     if (plan->failed != 0) {
         return plan->failed;
     }
-    if (*host == NULL || !(*host)->up) {
+    if (*host == NULL || !(*host)->up || (*host)->state == HOST_REVOKED) {
         return 0;
     }
     (*host)->heard_mono_ns = now.mono_ns;

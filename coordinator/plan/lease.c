@@ -131,6 +131,19 @@ int plan_lease_lose(struct plan *plan, struct plan_now now, struct plan_node *no
     return rc < 0 ? rc : plan_node_end(plan, now, node);
 }
 
+int plan_lease_revoke(struct plan *plan, struct plan_now now, struct plan_host *host)
+{
+    int rc = 0;
+    while (rc == 0 && host->node_count > 0) {
+        rc = plan_lease_lose(plan, now, host->nodes[host->node_count - 1], PLAN_REVOKED_TEXT);
+    }
+    if (rc == 0) {
+        host->flight_count = 0;
+        host->room = 0;
+    }
+    return rc;
+}
+
 /* The host could not be served for too long. */
 static int lose_node(struct plan *plan, struct plan_now now, struct plan_node *node)
 {

@@ -8,6 +8,8 @@
 
 #include "coordinator/plan/state.h"
 
+#define PLAN_REVOKED_TEXT "the host was revoked"
+
 enum { PLAN_LEASE_SLACK_S = 600 }; /* for the archive's way, flushing and the clock's grain */
 
 /* Ties a flight to its run: sweep, cell, limits, whether it is wanted. 0 or a failure of the
@@ -27,6 +29,9 @@ bool plan_lease_keeps(const struct plan_host *host, struct plan_now now);
 /* Does what is due. Returns the next monotonic deadline, PLAN_NEVER: none. */
 int64_t plan_lease_turn(struct plan *plan, struct plan_now now);
 
+/* The host's leases end at once, those of ended sweeps too: what it holds is called off, its open
+ * runs become NODATA, and nothing of it is waited for. 0 or a failure of the store. */
+int plan_lease_revoke(struct plan *plan, struct plan_now now, struct plan_host *host) MUST_CHECK;
 /* Every run of the node that is not at its end becomes NODATA, and the node ends. */
 int plan_lease_lose(struct plan *plan, struct plan_now now, struct plan_node *node,
                     const char *reason) MUST_CHECK;

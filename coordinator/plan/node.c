@@ -5,6 +5,7 @@
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "coordinator/plan/lease.h"
 #include "coordinator/plan/order.h"
 #include "coordinator/plan/run.h"
 #include "coordinator/plan/tally.h"
@@ -248,29 +249,53 @@ int plan_node_break(struct plan *plan, struct plan_now now, struct plan_node *no
 
 /* --- the end --- */
 
-/* Hosts that stopped at their budget, as the reason of the sweep's end. */
+/* What was lost at once has one reason, and stands in the last blocks that were drawn. */
+enum { LOST_BLOCKS = 2 };
+
+int plan_node_lost(struct plan *plan, const struct model_sweep_host *row, struct mem_arena *arena,
+                   const char **reason)
+{
+    struct model_run run;
+    int rc = store_run_lost(plan->store, row->sweep, row->host, row->next_block - LOST_BLOCKS,
+                            arena, &run);
+    *reason = rc == 0 ? run.reason : NULL;
+    if (rc == -ERR_NOTFOUND) {
+        const struct plan_host *host = plan_find_host(plan, row->host);
+        bool undrawn = row->skipped == NULL && row->next_block <= row->until_runs;
+        *reason = host != NULL && host->state == HOST_REVOKED && undrawn ? PLAN_REVOKED_TEXT : NULL;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* Hosts that stopped at their budget or were lost, as the reason of the sweep's end. */
 struct sweep_end {
     struct plan *plan;
     struct buf reason;
 };
 
-static int tell_budget(const struct model_sweep_host *row, void *arg)
+static int tell_host(const struct model_sweep_host *row, void *arg)
 {
     struct sweep_end *e = arg;
     const struct plan_host *host = plan_find_host(e->plan, row->host);
+    const char *name = host != NULL ? host->name : "?";
+    const char *also = e->reason.len > 0 ? "; " : "";
     char span[32];
-    if (plan_over_budget(row) && row->next_block <= row->until_runs) {
-        buf_printf(&e->reason, "%s%s: its budget of %s is used up", e->reason.len > 0 ? "; " : "",
-                   host != NULL ? host->name : "?",
+    const char *lost;
+    int rc = plan_node_lost(e->plan, row, plan_scratch(e->plan), &lost);
+    if (rc == 0 && plan_over_budget(row) && row->next_block <= row->until_runs) {
+        buf_printf(&e->reason, "%s%s: its budget of %s is used up", also, name,
                    num_duration_text(span, sizeof(span), row->budget_ns));
+    } else if (rc == 0 && lost != NULL) {
+        buf_printf(&e->reason, "%s%s: %s", also, name, lost);
     }
-    return 0;
+    return rc;
 }
 
 static int end_sweep(struct plan *plan, struct plan_now now, struct plan_sweep *sweep)
 {
     struct sweep_end e = {plan, BUF_INIT};
-    int rc = store_sweep_hosts_each(plan->store, sweep->id, tell_budget, &e);
+    int rc = store_sweep_hosts_each(plan->store, sweep->id, tell_host, &e);
     const char *reason = e.reason.len > 0 ? buf_str(&e.reason) : NULL;
     if (rc == 0) {
         rc = store_sweep_set_state(plan->store, sweep->id, SWEEP_DONE, now.wall_ns, reason);

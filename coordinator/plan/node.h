@@ -17,6 +17,10 @@ int plan_node_break(struct plan *plan, struct plan_now now, struct plan_node *no
 /* If every run is at its end and nothing is left to draw, the node ends, and with the last node the
  * sweep; the pointer is dead then. 1: it ended, 0: not, or a failure of the store. */
 int plan_node_settle(struct plan *plan, struct plan_now now, struct plan_node *node) MUST_CHECK;
+/* Why a host that has finished has no data of some runs: *reason in the arena, NULL: it has all, or
+ * that is not known. 0 or a failure of the store. */
+int plan_node_lost(struct plan *plan, const struct model_sweep_host *row, struct mem_arena *arena,
+                   const char **reason) MUST_CHECK;
 /* Ends it in any case. */
 int plan_node_end(struct plan *plan, struct plan_now now, struct plan_node *node) MUST_CHECK;
 

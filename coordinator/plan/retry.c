@@ -1,6 +1,7 @@
 /* retry.c: makes the runs of a sweep again that have no result. */
 #include "coordinator/plan/retry.h"
 
+#include "common/diag.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "coordinator/plan/run.h"
@@ -24,6 +25,7 @@ struct retrying {
     size_t cell_count;
     size_t cell_room;
     int64_t n;
+    struct diag *diag;
 };
 
 static int failed(struct retrying *r, int code)
@@ -310,19 +312,15 @@ static int find_host(struct retrying *r, int64_t id, struct plan_host **out)
 }
 
 /* The node as it is after its cells were opened, added if it had ended. */
-static int open_node(struct retrying *r, const struct model_sweep_host *row)
+static int open_node(struct retrying *r, const struct model_sweep_host *row,
+                     struct plan_host *host)
 {
-    struct plan_host *host;
     r->node = plan_find_node(r->plan, row->sweep, row->host);
     if (r->node != NULL) {
         for (size_t i = 0; i < r->cell_count; i++) {
             plan_set_cell_open(r->node, r->cells[i], true);
         }
         return 0;
-    }
-    int rc = find_host(r, row->host, &host);
-    if (rc < 0) {
-        return rc;
     }
     struct model_sweep_host fresh = *row;
     fresh.finished = false;
@@ -332,18 +330,24 @@ static int open_node(struct retrying *r, const struct model_sweep_host *row)
 static int retry_host(const struct model_sweep_host *row, void *arg)
 {
     struct retrying *r = arg;
-    if (row->skipped != NULL) {
+    struct plan_host *host = NULL;
+    int rc = row->skipped == NULL ? find_host(r, row->host, &host) : 0;
+    if (rc < 0 || row->skipped != NULL) {
+        return rc;
+    }
+    if (host->state == HOST_REVOKED) { /* it would be waited for in vain */
+        diag_note(r->diag, "host `%s` was revoked: its runs are not made again", host->name);
         return 0;
     }
     int64_t before = r->n;
     bool ended = plan_find_node(r->plan, row->sweep, row->host) == NULL;
     r->cell_count = 0;
-    int rc = store_cells_each(r->plan->store, row->sweep, row->host, reopen_cell, r);
+    rc = store_cells_each(r->plan->store, row->sweep, row->host, reopen_cell, r);
     if (rc == 0) {
         rc = open_sweep(r);
     }
     if (rc == 0) {
-        rc = open_node(r, row);
+        rc = open_node(r, row, host);
     }
     if (rc == 0) {
         rc = requeue(r);
@@ -365,9 +369,10 @@ static int retry_host(const struct model_sweep_host *row, void *arg)
     return store_sweep_host_progress(r->plan->store, &r->node->row);
 }
 
-int64_t plan_retry(struct plan *plan, struct plan_now now, const struct model_sweep *sweep)
+int64_t plan_retry(struct plan *plan, struct plan_now now, const struct model_sweep *sweep,
+                   struct diag *diag)
 {
-    struct retrying r = {.plan = plan, .now = now, .row = sweep};
+    struct retrying r = {.plan = plan, .now = now, .row = sweep, .diag = diag};
     int rc = store_sweep_hosts_each(plan->store, sweep->id, retry_host, &r);
     free(r.cells);
     if (rc < 0) {

@@ -7,6 +7,7 @@
 #include "common/jobs.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "coordinator/plan/node.h"
 #include "coordinator/plan/now.h"
 #include "coordinator/plan/tally.h"
 #include "coordinator/store/hosts.h"
@@ -170,6 +171,7 @@ static int host_json(struct one_sweep *s, const struct tally_host *h, json_t **o
     const struct plan_node *node = plan_find_node(s->plan, s->row.id, h->row.host);
     json_t *o = json_object();
     json_t *now = NULL;
+    const char *lost = NULL;
     int rc = 0;
     *out = o;
     json_set(o, "host", json_string(host_name(s, h->row.host)));
@@ -189,7 +191,11 @@ static int host_json(struct one_sweep *s, const struct tally_host *h, json_t **o
     json_set(o, "mean_ns", number_or_null(h->has_mean, h->mean_ns));
     json_set(o, "eta_ns", number_or_null(h->has_eta, h->eta_ns));
     json_set(o, "wait", node != NULL ? now_wait(s->plan, s->now, node) : json_null());
-    if (host != NULL) {
+    if (h->no_data > 0) {
+        rc = plan_node_lost(s->plan, &h->row, s->arena, &lost);
+    }
+    json_set(o, "lost", text_or_null(lost));
+    if (rc == 0 && host != NULL) {
         rc = now_flights(s->plan, s->now, host, s->row.id, &now);
     }
     json_set(o, "now", now != NULL ? now : json_array());

@@ -23,7 +23,7 @@ int plan_status_sweeps(struct plan *plan, struct plan_now now, struct buf *out) 
  *   "hosts": [{
  *     "host", "selector", "skipped", "finished", "wanted", "have", "warmups_wanted", "warmups_have",
  *     "failed", "no_data", "cancelled", "over_budget", "skipped_runs", "used_ns", "mean_ns",
- *     "eta_ns",
+ *     "eta_ns", "lost",
  *     "wait": {"for", "owner", "age_ns"} or null,
  *     "now": [{
  *       "run", "attempt", "workload", "variant", "jobs", "warmup", "state", "phase", "text",
@@ -32,7 +32,7 @@ int plan_status_sweeps(struct plan *plan, struct plan_now now, struct buf *out) 
  *     "host", "workload", "variant", "jobs", "state", "reason", "wanted", "have", "failed",
  *     "invalid", "real_mean_ns"}]
  * `wanted` counts measured runs that are planned, `have` those with an attempt that counts, `failed`
- * those that ended without one. -ERR_NOTFOUND with text in diag. */
+ * those that ended without one; `lost` is why there is no data of some, or null. -ERR_NOTFOUND with text in diag. */
 int plan_status_sweep(struct plan *plan, struct plan_now now, const char *sweep, struct buf *out,
                       struct diag *diag) MUST_CHECK;
 

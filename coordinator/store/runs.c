@@ -86,6 +86,16 @@ int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t fro
     return stmt_get(q, arena, rows_read_run, out);
 }
 
+int store_run_lost(struct store *store, int64_t sweep, int64_t host, int64_t from_block,
+                   struct mem_arena *arena, struct model_run *out)
+{
+    struct stmt *q = stmt_open(store, ST_RUN_LOST);
+    stmt_put_i64(q, sweep);
+    stmt_put_i64(q, host);
+    stmt_put_i64(q, from_block);
+    return stmt_get(q, arena, rows_read_run, out);
+}
+
 struct visit {
     struct model_run run;
     store_run_f *f;

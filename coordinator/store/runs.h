@@ -28,6 +28,10 @@ int store_run_get(struct store *store, int64_t id, struct mem_arena *arena,
 int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t from_slot,
                    struct mem_arena *arena, struct model_run *out) MUST_CHECK;
 
+/* The last NODATA run of a sweep on a host, from from_block on; -ERR_NOTFOUND when there is none. */
+int store_run_lost(struct store *store, int64_t sweep, int64_t host, int64_t from_block,
+                   struct mem_arena *arena, struct model_run *out) MUST_CHECK;
+
 typedef int store_run_f(const struct model_run *run, void *arg);
 /* Of a sweep, by host and slot. */
 int store_runs_of_sweep(struct store *store, int64_t sweep, store_run_f *f, void *arg) MUST_CHECK;

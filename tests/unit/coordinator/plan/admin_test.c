@@ -161,6 +161,94 @@ Test(admin, a_revoked_host_loses_its_runs_and_does_not_come_back)
     rig_free(&rig);
 }
 
+static json_t *status_of_host(struct rig *rig, const char *name, json_t **doc)
+{
+    struct buf out = BUF_INIT;
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, name, &out, NULL), 0);
+    *doc = json_parse("hosts", buf_str(&out), out.len, NULL);
+    cr_assert(*doc != NULL);
+    buf_fini(&out);
+    return json_array_get(json_object_get(*doc, "hosts"), 0);
+}
+
+Test(admin, a_host_that_is_revoked_in_the_middle_of_a_run_is_not_busy)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t run = held_run(rig, w);
+    rig_begin(rig, w);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_REVOKE, NULL, "op", NULL, NULL), 0);
+    /* What it says in the same turn changes nothing. */
+    cr_assert_eq(plan_phase(rig->plan, rig->now, w->id, run, 1, PHASE_MEASURE, NULL), 0);
+    plan_ready(rig->plan, rig->now, w->id, 3);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(w->wire[w->wire_count - 1].kind, RIG_CANCEL);
+    rig_down(rig, w);
+    rig_pass(rig, CLOCK_SEC);
+    json_t *doc;
+    json_t *host = status_of_host(rig, "alpha", &doc);
+    cr_assert_str_eq(json_str(host, "state", ""), "revoked");
+    cr_assert_str_eq(json_str(host, "link", ""), "down");
+    cr_assert_eq(json_array_size(json_object_get(host, "now")), 0, "it does nothing");
+    json_decref(doc);
+    doc = rig_status(rig, sweep);
+    host = json_array_get(json_object_get(doc, "hosts"), 0);
+    cr_assert_eq(json_array_size(json_object_get(host, "now")), 0);
+    cr_assert_eq(json_int(host, "no_data", 0), 8);
+    cr_assert_str_eq(json_str(host, "lost", ""), "the host was revoked");
+    cr_assert_str_eq(json_str(doc, "end_reason", ""), "alpha: the host was revoked");
+    json_decref(doc);
+    cr_assert_eq(rig->next, INT64_MAX, "nothing is waited for");
+    rig_free(&rig);
+}
+
+/* The machine is free at once for another worker on it, and the sweep goes on there. */
+Test(admin, a_revoked_host_leaves_the_sweep_to_the_others)
+{
+    struct rig *rig = rig_new();
+    struct rig_worker *a = rig_host(rig, "alpha", "all", 4000, 0);
+    struct rig_worker *b = rig_host(rig, "beta", "all", 4000, 0);
+    snprintf(a->boot, sizeof(a->boot), "same");
+    snprintf(b->boot, sizeof(b->boot), "same");
+    rig_up(rig, a);
+    rig_up(rig, b);
+    int64_t sweep = rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    rig_settle(rig);
+    struct rig_worker *gone = rig_head(a) != NULL ? a : b;
+    struct rig_worker *other = gone == a ? b : a;
+    rig_begin(rig, gone);
+    cr_assert_eq(
+        plan_host_set(rig->plan, rig->now, gone->name, PLAN_HOST_REVOKE, NULL, "op", NULL, NULL),
+        0);
+    cr_assert_eq(rig_turn(rig), 0);
+    rig_down(rig, gone);
+    int made = 0;
+    while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
+        rig_make(rig, other, OUTCOME_OK, PHASE_CHECK);
+        made++;
+    }
+    cr_assert_eq(made, 12);
+    json_t *s = rig_status(rig, sweep);
+    cr_assert_eq(json_int(s, "have", 0), 8);
+    char want[128];
+    snprintf(want, sizeof(want), "%s: the host was revoked", gone->name);
+    cr_assert_str_eq(json_str(s, "end_reason", ""), want);
+    json_decref(s);
+    /* It is not waited for again, but a retry says so. */
+    struct diag *diag = diag_new(4);
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_RETRY, NULL, "op", NULL,
+                                diag),
+                 -ERR_STATE);
+    snprintf(want, sizeof(want), "host `%s` was revoked: its runs are not made again", gone->name);
+    cr_assert_str_eq(diag_get(diag, 0)->text, want);
+    cr_assert_eq(rig_turn(rig), 0);
+    cr_assert_eq(rig_state(rig, sweep), SWEEP_DONE);
+    diag_free(&diag);
+    rig_free(&rig);
+}
+
 Test(admin, clones_are_a_warning)
 {
     struct rig *rig;

@@ -51,7 +51,8 @@ Test(status, of_a_sweep_has_what_is_promised)
     static const char *const host[] = {
         "host",           "selector",     "skipped", "finished", "wanted",    "have",
         "warmups_wanted", "warmups_have", "failed",  "no_data",  "cancelled", "skipped_runs",
-        "used_ns",        "mean_ns",      "eta_ns",  "wait",     "now",       NULL};
+        "used_ns",        "mean_ns",      "eta_ns",  "wait",     "now",       "lost",
+        NULL};
     static const char *const now[] = {"run",  "attempt", "workload",   "variant",
                                       "jobs", "warmup",  "state",      "phase",
                                       "text", "age_ns",  "overdue_ns", NULL};
