@@ -148,7 +148,14 @@ static int op_whole(void *arg, int64_t host, const struct model_attempt *attempt
     return plan_attempt_whole(c->plan, now(), host, attempt);
 }
 
-static const struct ingest_ops INGEST_OPS = {.out_of_order = op_out_of_order, .whole = op_whole, .event = op_event};
+static int op_rejected(void *arg, int64_t host, int64_t run, uint32_t attempt, const char *why)
+{
+    struct coord *c = arg;
+
+    return plan_attempt_rejected(c->plan, now(), host, run, attempt, why);
+}
+
+static const struct ingest_ops INGEST_OPS = {.out_of_order = op_out_of_order, .whole = op_whole, .rejected = op_rejected, .event = op_event};
 
 static void on_resolved(void *arg, uint64_t ticket, int code, const struct spec_rev *revs, size_t n, const char *text)
 {

@@ -121,9 +121,14 @@ static void send_welcome(struct peer *peer, const struct msg_hello *h, const str
     peer_send(peer, &m);
 }
 
+/* So many refusals fit into WELCOME with all else; of more the worker hears when it sends their records. */
+#define WELCOME_REFUSED_MAX 1000
+
 /* What is committed of the attempts that the worker has spooled. */
 static int known_attempts(struct peer *peer, const struct plan_hello *hello, struct rec_acked **out, size_t *n)
 {
+    size_t refused = 0;
+
     *n = 0;
     *out = mem_try_array(hello->held_count + 1, sizeof **out, 16 * 1024 * 1024);
     if (*out == NULL)
@@ -137,9 +142,23 @@ static int known_attempts(struct peer *peer, const struct plan_hello *hello, str
         err = ingest_known(peer->net->rooms.ingest, peer->host, hello->held[i].run, hello->held[i].attempt, &ack);
         if (err != 0)
             return err;
-        (*out)[(*n)++] = (struct rec_acked){.run = (uint64_t)ack.run, .attempt = ack.attempt, .seq = ack.seq, .whole = ack.whole};
+        if (ack.refused != NULL && ++refused > WELCOME_REFUSED_MAX)
+            continue;
+        (*out)[(*n)++] =
+            (struct rec_acked){.run = (uint64_t)ack.run, .attempt = ack.attempt, .seq = ack.seq, .whole = ack.whole, .refused = ack.refused};
     }
     return 0;
+}
+
+/* What was refused will not come: no run is to wait for it. */
+static void drop_rejected(const struct peer *peer, struct plan_held *held, struct plan_hello *hello)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < hello->held_count; i++)
+        if (held[i].state != PLAN_HELD_SPOOLED || !ingest_is_rejected(peer->net->rooms.ingest, peer->host, held[i].run, held[i].attempt))
+            held[kept++] = held[i];
+    hello->held_count = kept;
 }
 
 /* A failure that is the store's: the turn is rolled back by its owner, and this peer is cut off then. */
@@ -158,7 +177,7 @@ static void replace_old(struct peer *peer)
     peer_close(old, CLOSE_REPLACED, NULL);
 }
 
-static int greet(struct peer *peer, const struct msg_hello *h, const struct plan_hello *hello, struct diag *diag)
+static int greet(struct peer *peer, const struct msg_hello *h, struct plan_hello *hello, struct plan_held *held, struct diag *diag)
 {
     const struct conn_peer *who = conn_peer(peer->conn);
     struct hello_deal deal;
@@ -180,6 +199,7 @@ static int greet(struct peer *peer, const struct msg_hello *h, const struct plan
         free(acked);
         return diag_error(diag, err, "%s", err_text(err));
     }
+    drop_rejected(peer, held, hello);
     replace_old(peer);
     peer->wrote = true;
     err = plan_host_up(peer->net->rooms.plan, net_now(), peer->host, hello, diag);
@@ -217,7 +237,7 @@ static void on_hello(struct peer *peer, const struct msg_hello *h)
     int err = read_hello(h, &hello, &facts, &held);
 
     if (err == 0)
-        err = greet(peer, h, &hello, diag);
+        err = greet(peer, h, &hello, held, diag);
     if (err != 0)
         peer_violation(peer, diag, reason_of(err));
     for (size_t i = 0; err == 0 && i < diag_count(diag); i++)
@@ -333,7 +353,7 @@ void on_worker_message(struct peer *peer, const struct msg *msg)
         log_error("a %s of %s cannot be stored: %s", msg_name(msg->type), conn_peer(peer->conn)->name, err_text(err));
         peer_close(peer, CLOSE_STORE, NULL);
     } else if (err != 0) {
-        log_warn("a %s of %s was not taken: %s", msg_name(msg->type), conn_peer(peer->conn)->name, err_text(err));
+        log_debug("a %s of %s was not taken: %s", msg_name(msg->type), conn_peer(peer->conn)->name, err_text(err));
     }
 }
 
@@ -374,7 +394,8 @@ static void add_ack(void *arg, const struct ingest_ack *ack)
 {
     struct acks *a = arg;
 
-    a->list[a->count++] = (struct rec_acked){.run = (uint64_t)ack->run, .attempt = ack->attempt, .seq = ack->seq, .whole = ack->whole};
+    a->list[a->count++] =
+        (struct rec_acked){.run = (uint64_t)ack->run, .attempt = ack->attempt, .seq = ack->seq, .whole = ack->whole, .refused = ack->refused};
     if (a->count == ACKS_AT_ONCE)
         flush_acks(a);
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNKNOWN_WORD "it has a number that no vocabulary of this makespand knows"
+
 static struct opt_i64 opt(bool has, int64_t v)
 {
     return (struct opt_i64){.has = has, .v = v};
@@ -96,10 +98,12 @@ static int take_result(struct ingest *ingest, int64_t now, int64_t host, const s
     struct model_fact *facts;
     struct buf dropped = BUF_INIT;
     char blob[2 * MODEL_HASH + 1];
-    int err = read_words(r, &a);
+    int err;
 
-    if (err != 0 || (err = read_numbers(r, &a)) != 0)
-        return err;
+    if (read_words(r, &a) != 0)
+        return ingest_reject(ingest, now, host, a.run, a.attempt, r->seq, UNKNOWN_WORD);
+    if (read_numbers(r, &a) != 0)
+        return ingest_reject(ingest, now, host, a.run, a.attempt, r->seq, "a number of the result is out of its range");
     facts = mem_try_array(r->facts_count + 1, sizeof *facts, 1024 * 1024);
     if (facts == NULL)
         return -ERR_NOMEM;
@@ -137,7 +141,7 @@ static int take_mark(struct ingest *ingest, int64_t now, int64_t host, const str
     struct model_mark mark = {.run = (int64_t)m->run, .attempt = m->attempt, .invalid = m->invalid, .text = m->text};
 
     if (vocab_mark((int)m->mark) == NULL)
-        return -ERR_PROTO;
+        return ingest_reject(ingest, now, host, mark.run, mark.attempt, m->seq, UNKNOWN_WORD);
     mark.mark = (enum mark)m->mark;
     return ingest_mark(ingest, now, host, m->seq, &mark);
 }
@@ -156,7 +160,7 @@ int records_take(struct ingest *ingest, int64_t now_wall_ns, int64_t host, const
         return take_samples(ingest, now_wall_ns, host, &msg->u.samples);
     case MSG_OUTPUT:
         if (vocab_phase((int)o->phase) == NULL)
-            return -ERR_PROTO;
+            return ingest_reject(ingest, now_wall_ns, host, (int64_t)o->run, o->attempt, o->seq, UNKNOWN_WORD);
         return ingest_output(ingest, now_wall_ns, host, (int64_t)o->run, o->attempt, o->seq, (enum phase)o->phase, o->offset, o->bytes.data,
                              o->bytes.len, o->total);
     case MSG_MARK:

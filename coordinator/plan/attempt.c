@@ -230,6 +230,47 @@ static void add_time(struct whole *w)
     }
 }
 
+/* The flight is over. */
+static void land(struct whole *w)
+{
+    struct plan_flight *flight =
+        plan_find_flight(w->host, w->attempt->run, w->attempt->attempt);
+    if (flight != NULL) {
+        plan_remove_flight(w->host, flight);
+        plan_lease_arm_head(w->host, w->now);
+    }
+}
+
+int plan_attempt_rejected(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
+                          uint32_t attempt, const char *why)
+{
+    if (plan->failed != 0) {
+        return plan->failed;
+    }
+    char text[320];
+    snprintf(text, sizeof(text), "its records were refused: %.256s", why);
+    struct model_attempt none = {
+        .run = run, .attempt = attempt, .outcome = OUTCOME_INVALID, .text = text};
+    struct whole w = {.plan = plan, .now = now, .attempt = &none};
+    w.host = plan_find_host(plan, host);
+    int rc = w.host == NULL ? -ERR_NOTFOUND : plan_run_get(plan, run, &w.run);
+    if (rc < 0) {
+        return rc;
+    }
+    land(&w);
+    bool waits = w.run.host == host && w.run.attempts == attempt && w.run.state != RUN_QUEUED &&
+                 !model_run_is_end((int)w.run.state);
+    if (!waits) {
+        return 0;
+    }
+    w.node = plan_find_node(plan, w.run.sweep, host);
+    rc = unclean(&w);
+    if (rc == 0 && w.node != NULL) {
+        rc = plan_node_settle(plan, now, w.node);
+    }
+    return rc < 0 ? rc : 0;
+}
+
 int plan_attempt_whole(struct plan *plan, struct plan_now now, int64_t host,
                        const struct model_attempt *attempt)
 {
@@ -245,11 +286,7 @@ int plan_attempt_whole(struct plan *plan, struct plan_now now, int64_t host,
     if (w.run.host != host) {
         return -ERR_DENIED;
     }
-    struct plan_flight *flight = plan_find_flight(w.host, attempt->run, attempt->attempt);
-    if (flight != NULL) {
-        plan_remove_flight(w.host, flight);
-        plan_lease_arm_head(w.host, now);
-    }
+    land(&w);
     w.node = plan_find_node(plan, w.run.sweep, host);
     add_time(&w);
     rc = keep_fingerprint(&w);

@@ -12,6 +12,7 @@ static void put(struct acks_list *list, int64_t host, const struct ingest_ack *a
         if (item->host == host && item->ack.run == ack->run && item->ack.attempt == ack->attempt) {
             item->ack.seq = ack->seq > item->ack.seq ? ack->seq : item->ack.seq;
             item->ack.whole = item->ack.whole || ack->whole;
+            item->ack.refused = ack->refused != NULL ? ack->refused : item->ack.refused;
             return;
         }
     }

@@ -1,9 +1,10 @@
-/* ingest.c: takes records in. Owns what is to be acknowledged and which foreign attempts were
- * spoken of already. */
+/* ingest.c: takes records in. Owns what is to be acknowledged and which attempts were refused
+ * lately. */
 #include "coordinator/result/ingest.h"
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "coordinator/result/acks.h"
@@ -20,13 +21,18 @@
 #include <string.h>
 
 #define INGEST_MAGIC 0x696e6773u
-enum { FOREIGN_MAX = 64 };
+enum { REFUSED_MAX = 64 };
+
+#define NO_SUCH_RUN "there is no such run"
+#define NOT_OF_THIS_HOST "it is a run of another host"
+#define NOT_HANDED_OUT "it was never handed out"
 
 /* An attempt that cannot be filed, and of which an event was written. */
-struct foreign {
+struct refused {
     int64_t host;
     int64_t run;
     uint32_t attempt;
+    const char *why; /* one of the host's own: its further records are refused too; NULL: it is not */
 };
 
 struct ingest {
@@ -35,8 +41,8 @@ struct ingest {
     const struct ingest_ops *ops;
     void *arg;
     struct acks acks;
-    struct foreign foreign[FOREIGN_MAX]; /* a ring */
-    size_t foreign_next;
+    struct refused refused[REFUSED_MAX]; /* a ring */
+    size_t refused_next;
 };
 
 struct ingest *ingest_new(struct store *store, const struct ingest_ops *ops, void *arg)
@@ -73,38 +79,70 @@ struct arrival {
     uint32_t seq;
     struct mem_arena *arena;
     struct model_run run;
+    const char *why; /* it cannot be part of its attempt */
 };
 
-static bool was_spoken_of(struct ingest *ingest, const struct foreign *key)
+static const struct refused *find_refused(const struct ingest *ingest, int64_t host, int64_t run,
+                                          uint32_t attempt)
 {
-    for (size_t i = 0; i < FOREIGN_MAX; i++) {
-        const struct foreign *f = &ingest->foreign[i];
-        if (f->host == key->host && f->run == key->run && f->attempt == key->attempt) {
-            return true;
+    for (size_t i = 0; i < REFUSED_MAX; i++) {
+        const struct refused *r = &ingest->refused[i];
+        if (r->host == host && r->run == run && r->attempt == attempt) {
+            return r;
         }
     }
-    ingest->foreign[ingest->foreign_next++ % FOREIGN_MAX] = *key;
-    return false;
+    return NULL;
 }
 
-/* Says once that it cannot be filed, and lets the worker forget it. */
+/* Says once that it cannot be filed, and lets the worker set it aside. */
 static int turn_away(struct arrival *a, int code, const char *why)
 {
-    struct foreign key = {a->host, a->run_id, a->attempt};
-    struct ingest_ack ack = {a->run_id, a->attempt, a->seq < UINT32_MAX ? a->seq + 1 : a->seq,
-                             true};
+    struct ingest *ingest = a->ingest;
+    struct ingest_ack ack = {.run = a->run_id,
+                             .attempt = a->attempt,
+                             .seq = a->seq < UINT32_MAX ? a->seq + 1 : a->seq,
+                             .whole = true,
+                             .refused = why};
     int rc = 0;
-    if (!was_spoken_of(a->ingest, &key)) {
+    if (find_refused(ingest, a->host, a->run_id, a->attempt) == NULL) {
+        bool own = a->run.host == a->host; /* a run that was not found has no host */
         struct buf text = BUF_INIT;
-        buf_printf(&text, "a record of attempt %" PRIu32 " of run %" PRId64 " was refused: %s",
+        buf_printf(&text,
+                   "a record of attempt %" PRIu32 " of run %" PRId64
+                   " was refused: %s; the worker keeps the attempt's records in its spool",
                    a->attempt, a->run_id, why);
-        struct model_event event = {
-            .wall_ns = a->wall_ns, .kind = EVENT_REFUSED, .host = a->host, .text = buf_str(&text)};
-        rc = a->ingest->ops->event(a->ingest->arg, &event);
+        struct model_event event = {.wall_ns = a->wall_ns,
+                                    .kind = EVENT_REFUSED,
+                                    .sweep = own ? a->run.sweep : 0,
+                                    .host = a->host,
+                                    .run = own ? a->run_id : 0,
+                                    .text = buf_str(&text)};
+        log_warn("%s", buf_str(&text));
+        rc = ingest->ops->event(ingest->arg, &event);
         buf_fini(&text);
+        ingest->refused[ingest->refused_next++ % REFUSED_MAX] =
+            (struct refused){a->host, a->run_id, a->attempt, NULL};
     }
-    acks_add(&a->ingest->acks, a->host, &ack);
+    acks_add(&ingest->acks, a->host, &ack);
     return rc < 0 ? rc : code;
+}
+
+/* The record cannot be part of its attempt, so that the attempt will never be whole. */
+static int reject(struct arrival *a, const char *why)
+{
+    struct ingest *ingest = a->ingest;
+    int rc = turn_away(a, -ERR_DENIED, why);
+    if (rc != -ERR_DENIED) {
+        return rc;
+    }
+    for (size_t i = 0; i < REFUSED_MAX; i++) {
+        struct refused *r = &ingest->refused[i];
+        if (r->host == a->host && r->run == a->run_id && r->attempt == a->attempt) {
+            r->why = why;
+        }
+    }
+    int told = ingest->ops->rejected(ingest->arg, a->host, a->run_id, a->attempt, why);
+    return told < 0 ? told : rc;
 }
 
 /* Finds the run and makes room for the attempt. 0, or what the record is answered with. */
@@ -112,16 +150,16 @@ static int find_run(struct arrival *a)
 {
     int rc = store_run_get(a->ingest->store, a->run_id, a->arena, &a->run);
     if (rc == -ERR_NOTFOUND) {
-        return turn_away(a, -ERR_NOTFOUND, "there is no such run");
+        return turn_away(a, -ERR_NOTFOUND, NO_SUCH_RUN);
     }
     if (rc < 0) {
         return rc;
     }
     if (a->run.host != a->host) {
-        return turn_away(a, -ERR_DENIED, "it is a run of another host");
+        return turn_away(a, -ERR_DENIED, NOT_OF_THIS_HOST);
     }
     if (a->attempt == 0 || a->attempt > a->run.attempts) {
-        return turn_away(a, -ERR_NOTFOUND, "it was never handed out");
+        return turn_away(a, -ERR_NOTFOUND, NOT_HANDED_OUT);
     }
     return store_attempt_begin(a->ingest->store, a->run_id, a->attempt, a->wall_ns);
 }
@@ -132,10 +170,25 @@ static int acknowledge(struct arrival *a)
     struct store_intake intake;
     int rc = store_intake_get(a->ingest->store, a->run_id, a->attempt, &intake);
     if (rc == 0) {
-        struct ingest_ack ack = {a->run_id, a->attempt, intake.next_seq, intake.whole};
+        struct ingest_ack ack = {.run = a->run_id,
+                                 .attempt = a->attempt,
+                                 .seq = intake.next_seq,
+                                 .whole = intake.whole};
         acks_add(&a->ingest->acks, a->host, &ack);
     }
     return rc;
+}
+
+/* What comes too early is sent again in its order, and what comes after the end is not needed: only
+ * the record that should be next can spoil its attempt. */
+static int misfit(struct arrival *a)
+{
+    struct store_intake intake;
+    int rc = store_intake_get(a->ingest->store, a->run_id, a->attempt, &intake);
+    if (rc < 0) {
+        return rc;
+    }
+    return intake.whole || a->seq > intake.next_seq ? -ERR_PROTO : reject(a, a->why);
 }
 
 typedef int put_f(struct arrival *a, void *record, bool *stored);
@@ -150,11 +203,18 @@ static int take_in(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int
                         .run_id = run,
                         .attempt = attempt,
                         .seq = seq,
-                        .arena = mem_arena_new(0)};
+                        .arena = mem_arena_new(0),
+                        .why = "it does not fit the records before it"};
     bool stored = false;
+    const struct refused *before = find_refused(ingest, host, run, attempt);
     int rc = find_run(&a);
-    if (rc == 0) {
+    if (rc == 0 && before != NULL && before->why != NULL) {
+        rc = turn_away(&a, -ERR_DENIED, before->why);
+    } else if (rc == 0) {
         rc = put(&a, record, &stored);
+        if (rc == -ERR_PROTO) {
+            rc = misfit(&a);
+        }
     }
     if (rc == 0) {
         rc = acknowledge(&a);
@@ -306,6 +366,14 @@ static int settle(struct arrival *a)
     return rc == 0 ? ingest->ops->whole(ingest->arg, a->host, &attempt) : rc;
 }
 
+static int put_nothing(struct arrival *a, void *record, bool *stored)
+{
+    const char *const *why = record;
+    *stored = false;
+    a->why = *why;
+    return -ERR_PROTO;
+}
+
 static int put_end(struct arrival *a, void *record, bool *stored)
 {
     const uint32_t *count = record;
@@ -350,6 +418,12 @@ int ingest_end(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int64_t
     return take_in(ingest, now_wall_ns, host, run, attempt, seq, put_end, &count);
 }
 
+int ingest_reject(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int64_t run,
+                  uint32_t attempt, uint32_t seq, const char *why)
+{
+    return take_in(ingest, now_wall_ns, host, run, attempt, seq, put_nothing, &why);
+}
+
 /* --- acknowledgements --- */
 
 int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t attempt,
@@ -358,12 +432,21 @@ int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t atte
     struct mem_arena *arena = mem_arena_new(0);
     struct model_run row;
     struct store_intake intake;
-    *out = (struct ingest_ack){run, attempt, 0, false};
+    *out = (struct ingest_ack){.run = run, .attempt = attempt};
+    const struct refused *refused = find_refused(ingest, host, run, attempt);
+    if (refused != NULL && refused->why != NULL) {
+        out->whole = true;
+        out->refused = refused->why;
+        return 0;
+    }
     int rc = store_run_get(ingest->store, run, arena, &row);
     mem_arena_free(&arena);
     if (rc == -ERR_NOTFOUND ||
         (rc == 0 && (row.host != host || attempt == 0 || attempt > row.attempts))) {
         out->whole = true; /* nobody will ever file it */
+        out->refused = rc < 0              ? NO_SUCH_RUN
+                       : row.host != host ? NOT_OF_THIS_HOST
+                                          : NOT_HANDED_OUT;
         return 0;
     }
     if (rc == 0) {
@@ -376,6 +459,12 @@ int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t atte
     return rc == -ERR_NOTFOUND ? 0 : rc;
 }
 
+bool ingest_is_rejected(const struct ingest *ingest, int64_t host, int64_t run, uint32_t attempt)
+{
+    const struct refused *r = find_refused(ingest, host, run, attempt);
+    return r != NULL && r->why != NULL;
+}
+
 void ingest_committed(struct ingest *ingest)
 {
     acks_commit(&ingest->acks);
@@ -384,7 +473,7 @@ void ingest_committed(struct ingest *ingest)
 void ingest_rolled_back(struct ingest *ingest)
 {
     acks_drop(&ingest->acks);
-    memset(ingest->foreign, 0, sizeof(ingest->foreign)); /* their events are gone too */
+    memset(ingest->refused, 0, sizeof(ingest->refused)); /* their events are gone too */
 }
 
 size_t ingest_take_acks(struct ingest *ingest, int64_t host, ingest_ack_f *f, void *arg)

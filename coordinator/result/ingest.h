@@ -17,11 +17,13 @@
  * It is late when the run did not wait for it.
  *
  * Results of the functions for records: 0 (stored, or a repetition); -ERR_PROTO: the peer is wrong
- * (a gap, a second RESULT, an END that does not fit), nothing is stored and the link is to be
- * closed; -ERR_NOTFOUND: no such run, or an attempt that was never handed out; -ERR_DENIED: a run
- * of another host. The last two store nothing but an event; an acknowledgement that says `whole`
- * follows, so that the worker forgets what can never be filed. Everything else is a failure of the
- * store: the turn is to be rolled back. */
+ * (a gap, a record after the end), nothing is stored and the link is to be closed: it sends again
+ * from where WELCOME says; -ERR_NOTFOUND: no such run, or an attempt that was never handed out;
+ * -ERR_DENIED: a run of another host, or a record that fits nothing (a second RESULT, an END that
+ * does not fit, ingest_reject()). The last two store nothing but an event; an acknowledgement that
+ * says `whole` and why it was refused follows, so that the worker sets aside what can never be
+ * filed, and does not send it again. Everything else is a failure of the store: the turn is to be
+ * rolled back. */
 #ifndef MAKESPAN_COORDINATOR_RESULT_INGEST_H
 #define MAKESPAN_COORDINATOR_RESULT_INGEST_H
 
@@ -41,6 +43,9 @@ struct ingest_ops {
     /* The attempt is whole, its outcome is settled and its row is written. 0 or a negative code (of
      * the store). */
     int (*whole)(void *arg, int64_t host, const struct model_attempt *attempt);
+    /* Records of an attempt that was handed out to this host were refused: it will never be whole.
+     * 0 or a negative code (of the store). */
+    int (*rejected)(void *arg, int64_t host, int64_t run, uint32_t attempt, const char *why);
     /* Writes an event in this turn; id is 0. 0 or a negative code. */
     int (*event)(void *arg, const struct model_event *event);
 };
@@ -65,17 +70,26 @@ int ingest_output(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int6
 int ingest_end(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int64_t run,
                uint32_t attempt, uint32_t seq, uint32_t count) MUST_CHECK;
 
+/* A record that can be of no attempt, whatever comes later: a number out of its range, an unknown
+ * word. `why` must last as long as ingest. */
+int ingest_reject(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int64_t run,
+                  uint32_t attempt, uint32_t seq, const char *why) MUST_CHECK;
+
 /* How far an attempt's records are committed. */
 struct ingest_ack {
     int64_t run;
     uint32_t attempt;
     uint32_t seq; /* every record below it */
     bool whole;   /* forget it: stored to the end, or never to be filed */
+    const char *refused; /* why it is never to be filed; NULL. Lasts as long as ingest. */
 };
 /* For WELCOME: what is known of an attempt that a worker says it has spooled. Not within a turn
  * that wrote records of it. 0 or a failure of the store. */
 int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t attempt,
                  struct ingest_ack *out) MUST_CHECK;
+
+/* Whether records of this attempt, of a run of this host, were refused lately. */
+bool ingest_is_rejected(const struct ingest *ingest, int64_t host, int64_t run, uint32_t attempt);
 
 /* The turn's rows are committed: what was stored may be acknowledged. */
 void ingest_committed(struct ingest *ingest);

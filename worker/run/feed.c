@@ -58,12 +58,17 @@ static void count_flight(struct feed *feed)
         feed->flight += flight_of(spool_at(feed->spool, i));
 }
 
-static void forget(struct feed *feed, size_t index)
+/* `why`: the coordinator will never take it; NULL: it has it. */
+static void forget(struct feed *feed, size_t index, const char *why)
 {
     const struct spool_entry *e = spool_at(feed->spool, index);
 
-    log_debug("attempt %" PRIu32 " of run %" PRIu64 " is delivered", e->attempt, e->run);
-    spool_forget(feed->spool, index);
+    if (why != NULL) {
+        spool_reject(feed->spool, index, why);
+    } else {
+        log_debug("attempt %" PRIu32 " of run %" PRIu64 " is delivered", e->attempt, e->run);
+        spool_forget(feed->spool, index);
+    }
     if (feed->at > index)
         feed->at--;
 }
@@ -86,10 +91,11 @@ static void take(struct feed *feed, const struct rec_acked *a)
         e->sent = e->acked;
     if (!a->whole)
         return;
+    e->refused = a->refused != NULL;
     if (feed->held)
         feed->whole_waits = true;
     else
-        forget(feed, index);
+        forget(feed, index, a->refused);
 }
 
 /* Attempts that were acknowledged while held. */
@@ -99,7 +105,7 @@ static void forget_whole(struct feed *feed)
         const struct spool_entry *e = spool_at(feed->spool, i);
 
         if (e->acked >= e->count)
-            forget(feed, i);
+            forget(feed, i, e->refused ? "its log says why" : NULL);
     }
     feed->whole_waits = false;
 }

@@ -32,7 +32,7 @@ void feed_free(struct feed **feed); /* NULL inside is fine */
 /* WELCOME came: what it says is committed is not sent again; of all else every record is. */
 void feed_up(struct feed *feed, const struct rec_acked *acked, size_t n);
 void feed_down(struct feed *feed);
-/* ACK came: frees what is whole, forgets what is below. */
+/* ACK came: frees what is whole, forgets what is below, sets aside what is refused. */
 void feed_acked(struct feed *feed, const struct rec_acked *acked, size_t n);
 /* While held nothing is sent, and nothing is removed from the disk: in the timed window. */
 void feed_hold(struct feed *feed, bool hold);

@@ -23,6 +23,7 @@
 #define WRITING "writing"
 #define RESERVE "reserve"
 #define ASIDE "damaged-"
+#define REJECTED "rejected-"
 #define NAME_LEN 52
 #define NAME_ROOM 80
 
@@ -186,7 +187,7 @@ static int take_name(const char *name, void *arg)
     char path[FILE_PATH_MAX];
     int err;
 
-    if (str_starts(name, ASIDE))
+    if (str_starts(name, ASIDE) || str_starts(name, REJECTED))
         return 0;
     if (str_eq(name, WRITING)) {
         /* It never counted: the journal knows what was being made. */
@@ -221,7 +222,7 @@ int spool_open(const char *dir, struct spool **out, struct diag *diag)
     int err;
 
     *out = NULL;
-    if (strlen(dir) + sizeof ASIDE + NAME_ROOM >= FILE_PATH_MAX)
+    if (strlen(dir) + sizeof REJECTED + NAME_ROOM >= FILE_PATH_MAX)
         return diag_error(diag, ERR_LIMIT, "the name of the folder %s is too long", dir);
     s = mem_xzalloc(sizeof *s);
     s->dir = mem_xstrdup(dir);
@@ -500,6 +501,29 @@ void spool_forget(struct spool *spool, size_t index)
 {
     char path[FILE_PATH_MAX], name[NAME_ROOM];
     int err;
+
+void spool_reject(struct spool *spool, size_t index, const char *why)
+{
+    char from[FILE_PATH_MAX], to[FILE_PATH_MAX], name[NAME_ROOM], aside[NAME_ROOM + sizeof REJECTED];
+    struct spool_entry e = *spool_at(spool, index);
+    int err;
+
+    name_of(&e, name);
+    snprintf(aside, sizeof aside, REJECTED "%s", name);
+    path_of(spool, name, from);
+    path_of(spool, aside, to);
+    drop_entry(spool, index);
+    err = file_rename(from, to);
+    if (err != 0)
+        log_error("the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
+                  " for good: %s; %s cannot be renamed (%s), and is sent again after the next start",
+                  e.attempt, e.run, why, from, err_text(err));
+    else
+        log_error("the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
+                  " for good: %s; it counts in nothing, and its records were set aside as %s: if they "
+                  "matter, keep that file with this line for whoever mends it, else remove it",
+                  e.attempt, e.run, why, to);
+}
 
     name_of(spool_at(spool, index), name);
     drop_entry(spool, index);

@@ -6,7 +6,8 @@
  * An attempt is written as a whole: spool_begin(), spool_add() for each record, spool_commit(),
  * which syncs. Only then it counts; a crash before that leaves nothing of it. A record is the frame
  * of its message behind a CRC-32C. A file that is damaged is set aside ("damaged-NAME") with a line
- * in the log; nothing of it is used.
+ * in the log; nothing of it is used. So is one that the coordinator refuses for good
+ * ("rejected-NAME"); it is not sent again.
  *
  * RESULT, MARK and END always fit: a reserve file of SPOOL_RESERVE bytes is given up for them when
  * the disk is full. spool_has_reserve() is false then, and no work may be begun until
@@ -36,6 +37,7 @@ struct spool_entry {
     /* Of feed.c: the next record to be sent, and the first one that is not committed. */
     uint32_t sent;
     uint32_t acked;
+    bool refused; /* it is to be set aside */
 };
 
 /* Makes the folder when missing and reads through what is there. Damage is never fatal. A disk so
@@ -75,6 +77,9 @@ size_t spool_find(const struct spool *spool, uint64_t run, uint32_t attempt, siz
 int spool_read(struct spool *spool, size_t index, uint32_t seq, struct msg **out) MUST_CHECK;
 /* The coordinator has it: removes the file. A file that cannot be removed is tried again when the
  * spool is opened the next time. */
+/* The coordinator will never take it, for the reason that it gave: sets the file aside
+ * ("rejected-NAME") with a line in the log. */
+void spool_reject(struct spool *spool, size_t index, const char *why);
 void spool_forget(struct spool *spool, size_t index);
 
 #endif

@@ -145,7 +145,7 @@ Test(net_roles, before_welcome_nothing_but_hello_is_taken)
     gen_free(&gen);
 }
 
-Test(net_roles, records_that_fit_nothing_end_the_link)
+Test(net_roles, records_that_fit_nothing_are_refused_for_good)
 {
     static const enum msg_type types[] = {MSG_RESULT, MSG_END, MSG_OUTPUT, MSG_MARK};
     struct house h;
@@ -165,18 +165,28 @@ Test(net_roles, records_that_fit_nothing_end_the_link)
         case MSG_MARK:
             m.u.mark.mark = 99;
             break;
-        case MSG_END:
-            m.u.end.run = UINT64_MAX;
-            break;
         default:
             break;
         }
         cr_assert_eq(guest_send(g, &m), 0);
-        HOUSE_WAIT(&h, g->closed);
-        cr_expect_eq(g->reason, CLOSE_NOT_NOW, "%s", g->text);
-        EXPECT_HAS(g->text, "does not fit what came before it");
+        HOUSE_WAIT(&h, guest_count(g, MSG_ACK) > 0);
+        const struct rec_acked *acked = &guest_got(g, MSG_ACK, 0)->u.ack.acked[0];
+        cr_expect(acked->whole);
+        cr_assert_not_null(acked->refused);
+        EXPECT_HAS(acked->refused, "there is no such run");
+        cr_expect(!g->closed, "so that the link may stay");
         guest_leave(g);
     }
+    /* Of a run that no store can have, not even that can be said. */
+    struct guest *g = house_welcome(&h, &who);
+    struct msg m;
+    gen_least(gen, msg_table_find(MSG_END), &m);
+    m.u.end.run = UINT64_MAX;
+    cr_assert_eq(guest_send(g, &m), 0);
+    HOUSE_WAIT(&h, g->closed);
+    cr_expect_eq(g->reason, CLOSE_NOT_NOW, "%s", g->text);
+    EXPECT_HAS(g->text, "does not fit what came before it");
+    guest_leave(g);
     house_fini(&h);
     ident_free(&who);
     gen_free(&gen);

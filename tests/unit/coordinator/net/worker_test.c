@@ -135,6 +135,40 @@ Test(net_worker, holds_only_what_can_be_held)
     finish(&c);
 }
 
+/* Recipe: a record that can never be stored is not sent for ever. */
+Test(net_worker, what_can_never_be_stored_is_refused_and_its_run_made_again)
+{
+    static struct rec_held held = {.attempt = 1, .state = 3, .next_seq = 2};
+    struct cast c;
+    begin(&c);
+    guest_taken(c.worker, &c.assign);
+    held.run = c.assign.run;
+    guest_result(c.worker, &c.assign, -5); /* no time */
+    guest_end(c.worker, &c.assign);        /* which would be a gap */
+    HOUSE_WAIT(&c.h, guest_count(c.worker, MSG_ACK) > 0);
+    const struct msg_ack *ack = &guest_got(c.worker, MSG_ACK, 0)->u.ack;
+    cr_assert_eq(ack->acked_count, 1);
+    cr_expect_eq(ack->acked[0].run, c.assign.run);
+    cr_expect(ack->acked[0].whole);
+    cr_assert_not_null(ack->acked[0].refused);
+    EXPECT_HAS(ack->acked[0].refused, "a number of the result is out of its range");
+    cr_expect(!c.worker->closed, "%s", c.worker->text);
+    /* Whose answer was lost is told again, and its run is not waited for. */
+    guest_leave(c.worker);
+    c.worker = house_guest(&c.h, &c.p6);
+    HOUSE_WAIT(&c.h, c.worker->opened);
+    guest_hello_with(c.worker, 1, &held, 1);
+    HOUSE_WAIT(&c.h, guest_count(c.worker, MSG_ASSIGN) > 0);
+    const struct msg_welcome *w = &guest_got(c.worker, MSG_WELCOME, 0)->u.welcome;
+    cr_assert_eq(w->acked_count, 1);
+    cr_expect(w->acked[0].whole);
+    cr_expect_not_null(w->acked[0].refused);
+    const struct msg_assign *again = &guest_got(c.worker, MSG_ASSIGN, 0)->u.assign;
+    cr_expect_eq(again->run, held.run);
+    cr_expect_eq(again->attempt, 2);
+    finish(&c);
+}
+
 Test(net_worker, is_told_to_drop_what_it_holds_of_an_unknown_run)
 {
     static const struct rec_held held = {.run = 4711, .attempt = 1, .state = 3, .next_seq = 2};
@@ -148,7 +182,8 @@ Test(net_worker, is_told_to_drop_what_it_holds_of_an_unknown_run)
     const struct msg_welcome *w = &guest_got(c.worker, MSG_WELCOME, 0)->u.welcome;
     cr_assert_eq(w->acked_count, 1);
     cr_expect_eq(w->acked[0].run, 4711);
-    cr_expect(w->acked[0].whole, "it can never be filed: forget it");
+    cr_expect(w->acked[0].whole, "it can never be filed");
+    cr_expect_not_null(w->acked[0].refused);
     finish(&c);
 }
 

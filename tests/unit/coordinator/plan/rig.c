@@ -6,6 +6,7 @@
 #include "coordinator/store/hosts.h"
 #include "coordinator/store/runs.h"
 #include "coordinator/store/sweeps.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -143,8 +144,16 @@ static int op_whole(void *arg, int64_t host, const struct model_attempt *attempt
     return plan_attempt_whole(rig->plan, rig->now, host, attempt);
 }
 
-static const struct ingest_ops ingest_ops = {
-    .out_of_order = op_out_of_order, .whole = op_whole, .event = op_event};
+static int op_rejected(void *arg, int64_t host, int64_t run, uint32_t attempt, const char *why)
+{
+    struct rig *rig = arg;
+    return plan_attempt_rejected(rig->plan, rig->now, host, run, attempt, why);
+}
+
+static const struct ingest_ops ingest_ops = {.out_of_order = op_out_of_order,
+                                             .whole = op_whole,
+                                             .rejected = op_rejected,
+                                             .event = op_event};
 
 /* --- the coordinator --- */
 
@@ -170,8 +179,7 @@ static void stop(struct rig *rig)
 struct rig *rig_new(void)
 {
     struct rig *rig = mem_xzalloc(sizeof(*rig));
-    snprintf(rig->dir, sizeof(rig->dir), "/tmp/plan-rig.XXXXXX");
-    cr_assert(mkdtemp(rig->dir) != NULL);
+    place_new_dir(rig->dir, sizeof(rig->dir), "plan-rig");
     snprintf(rig->path, sizeof(rig->path), "%s/db", rig->dir);
     rig->conf = (struct plan_conf)PLAN_CONF_DEFAULT;
     rig->now = (struct plan_now){1000 * CLOCK_SEC, INT64_C(1800000000) * CLOCK_SEC};
@@ -182,7 +190,7 @@ struct rig *rig_new(void)
 void rig_free(struct rig **out)
 {
     struct rig *rig = *out;
-    char file[128];
+    char file[300];
     static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     stop(rig);
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {

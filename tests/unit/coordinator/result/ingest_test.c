@@ -167,16 +167,100 @@ Test(ingest, refuses_what_the_protocol_forbids)
     struct model_attempt a = ok_result(&b);
     cr_assert_eq(put_result(&b, 1, &a), -ERR_PROTO, "a gap");
     cr_assert_eq(put_mark(&b, 0, MARK_USERS, false), 0);
-    cr_assert_eq(put_end(&b, 1, 2), -ERR_PROTO, "no result");
     cr_assert_eq(put_result(&b, 1, &a), 0);
-    cr_assert_eq(put_result(&b, 2, &a), -ERR_PROTO, "a second result");
-    cr_assert_eq(put_end(&b, 2, 9), -ERR_PROTO, "not as many");
     cr_assert_eq(put_end(&b, 2, 3), 0);
     cr_assert_eq(put_mark(&b, 3, MARK_USERS, false), -ERR_PROTO, "after the end");
     cr_assert_eq(plan_failed(b.rig->plan), 0);
     cr_assert_eq(store_failed(b.rig->store), 0, "a peer's mistake fails no turn");
     cr_assert_eq(rig_turn(b.rig), 0);
     cr_assert_eq(rig_run(b.rig, b.run).counted, 1);
+    box_close(&b);
+}
+
+/* Turns away for good what spoils an attempt, and has its run made again. */
+static void expect_rejected(struct box *b, int code)
+{
+    struct ingest_ack known;
+    struct model_attempt a = ok_result(b);
+    cr_assert_eq(code, -ERR_DENIED);
+    cr_assert_eq(put_result(b, 0, &a), -ERR_DENIED, "whatever comes of it later");
+    cr_assert_eq(put_mark(b, 7, MARK_USERS, false), -ERR_DENIED);
+    cr_assert_eq(plan_failed(b->rig->plan), 0);
+    cr_assert_eq(store_failed(b->rig->store), 0, "a peer's mistake fails no turn");
+    plan_ready(b->rig->plan, b->rig->now, b->w->id, 1);
+    cr_assert_eq(rig_turn(b->rig), 0);
+    struct ack_log l = acks(b);
+    cr_assert_eq(l.n, 1);
+    cr_assert(l.acks[0].whole);
+    cr_assert(l.acks[0].refused != NULL, "so that it is not sent again, and not thrown away");
+    cr_assert(ingest_is_rejected(b->rig->ingest, b->w->id, b->run, 1));
+    cr_assert_eq(ingest_known(b->rig->ingest, b->w->id, b->run, 1, &known), 0);
+    cr_assert(known.whole && known.refused != NULL, "and to a link that was lost meanwhile");
+    const char *said = strstr(buf_str(&b->rig->events), "refused: a record of attempt 1");
+    cr_assert(said != NULL);
+    cr_assert(strstr(said + 1, "refused: a record of attempt 1") == NULL, "said once");
+    struct model_run run = rig_run(b->rig, b->run);
+    cr_assert_eq(run.counted, 0);
+    cr_assert_eq(run.tries_invalid, 1);
+    cr_assert_eq(run.attempts, 2, "it is made again");
+    cr_assert_eq(run.state, RUN_SENT);
+}
+
+Test(ingest, rejects_an_end_without_a_result)
+{
+    struct box b;
+    box_open(&b);
+    cr_assert_eq(put_mark(&b, 0, MARK_USERS, false), 0);
+    expect_rejected(&b, put_end(&b, 1, 2));
+    box_close(&b);
+}
+
+Test(ingest, rejects_an_end_of_another_count)
+{
+    struct box b;
+    box_open(&b);
+    struct model_attempt a = ok_result(&b);
+    cr_assert_eq(put_result(&b, 0, &a), 0);
+    expect_rejected(&b, put_end(&b, 1, 9));
+    box_close(&b);
+}
+
+Test(ingest, rejects_a_second_result)
+{
+    struct box b;
+    box_open(&b);
+    struct model_attempt a = ok_result(&b);
+    cr_assert_eq(put_result(&b, 0, &a), 0);
+    expect_rejected(&b, put_result(&b, 1, &a));
+    box_close(&b);
+}
+
+Test(ingest, rejects_what_its_reader_found_wrong)
+{
+    struct box b;
+    box_open(&b);
+    cr_assert_eq(ingest_reject(b.rig->ingest, 1, b.w->id, b.run, 1, 1, "why"), -ERR_PROTO,
+                 "it may be right where it belongs");
+    cr_assert_eq(ingest_reject(b.rig->ingest, 1, b.w->id, 4711, 1, 0, "why"), -ERR_NOTFOUND);
+    ingest_host_down(b.rig->ingest, b.w->id);
+    buf_reset(&b.rig->events);
+    expect_rejected(&b, ingest_reject(b.rig->ingest, 1, b.w->id, b.run, 1, 0, "why"));
+    box_close(&b);
+}
+
+/* After a restart nothing is remembered, and it comes again: its run is not counted twice. */
+Test(ingest, a_rejected_record_that_comes_again_uses_no_second_try)
+{
+    struct box b;
+    box_open(&b);
+    cr_assert_eq(put_end(&b, 0, 1), -ERR_DENIED);
+    plan_ready(b.rig->plan, b.rig->now, b.w->id, 1);
+    cr_assert_eq(rig_turn(b.rig), 0);
+    ingest_rolled_back(b.rig->ingest);
+    cr_assert_eq(put_end(&b, 0, 1), -ERR_DENIED);
+    cr_assert_eq(rig_turn(b.rig), 0);
+    cr_assert_eq(rig_run(b.rig, b.run).tries_invalid, 1);
+    cr_assert_eq(rig_run(b.rig, b.run).attempts, 2);
     box_close(&b);
 }
 
@@ -194,6 +278,7 @@ Test(ingest, files_nothing_under_another_host)
     ingest_take_acks(b.rig->ingest, beta, log_ack, &l);
     cr_assert_eq(l.n, 1);
     cr_assert(l.acks[0].whole, "it can never be filed");
+    cr_assert_str_eq(l.acks[0].refused, "it is a run of another host");
     const char *first = strstr(buf_str(&b.rig->events), "refused: a record of attempt 1");
     cr_assert(first != NULL);
     cr_assert(strstr(first + 1, "refused: a record of attempt 1") == NULL, "said once");
@@ -222,6 +307,7 @@ Test(ingest, files_nothing_that_was_not_handed_out)
     struct ingest_ack known;
     cr_assert_eq(ingest_known(b.rig->ingest, b.w->id, 4711, 1, &known), 0);
     cr_assert(known.whole);
+    cr_assert_str_eq(known.refused, "there is no such run");
     cr_assert_eq(ingest_known(b.rig->ingest, b.w->id, b.run, 1, &known), 0);
     cr_assert(!known.whole);
     cr_assert_eq(known.seq, 0);

@@ -134,6 +134,74 @@ Test(feed, begins_after_a_break_where_the_coordinator_stands)
     expect(4, 3, 1);
 }
 
+/* The file of attempt 1 of run 1, spooled first. */
+#define FIRST "00000000000000000001-00000000000000000001-0000000001"
+
+static int count_rejected(const char *name, void *arg)
+{
+    int *n = arg;
+
+    *n += strncmp(name, "rejected-", strlen("rejected-")) == 0;
+    return 0;
+}
+
+static int rejected(void)
+{
+    int n = 0;
+
+    cr_assert_eq(file_list(dir, count_rejected, &n), 0);
+    return n;
+}
+
+/* It is not sent again, neither to this coordinator nor after a start; and nothing is thrown away. */
+Test(feed, what_is_refused_is_set_aside_and_not_sent_again)
+{
+    struct rec_acked no = {.run = 1, .attempt = 1, .seq = 1, .whole = true, .refused = "no such run"};
+    struct diag *diag = diag_new(4);
+    struct file_stat before, after;
+    char path[FILE_PATH_MAX];
+
+    records_spool(spool, 1, 1, 3, 10);
+    records_spool(spool, 2, 1, 0, 0);
+    cr_assert_eq(file_path(path, sizeof path, dir, FIRST), 0);
+    cr_assert_eq(file_stat(path, &before), 0);
+    feed_up(feed, NULL, 0);
+    feed_acked(feed, &no, 1);
+    cr_assert_eq(spool_count(spool), 1u);
+    cr_assert_eq(rejected(), 1);
+    cr_assert_eq(file_path(path, sizeof path, dir, "rejected-" FIRST), 0);
+    cr_assert_eq(file_stat(path, &after), 0);
+    cr_assert_eq(after.size, before.size, "its bytes are kept");
+    feed_acked(feed, &no, 1);
+    feed_down(feed);
+    wire.count = 0;
+    feed_up(feed, NULL, 0);
+    cr_assert_eq(wire.count, 2u);
+    expect(0, 2, 0);
+    feed_free(&feed);
+    spool_close(&spool);
+    cr_assert_eq(spool_open(dir, &spool, diag), 0);
+    cr_assert_eq(spool_count(spool), 1u, "nor after a start");
+    cr_assert_eq(spool_at(spool, 0)->run, 2u);
+    cr_assert_eq(rejected(), 1);
+    feed = feed_new(spool, &OPS, &wire);
+    diag_free(&diag);
+}
+
+Test(feed, what_welcome_refuses_is_set_aside_after_the_window)
+{
+    struct rec_acked no = {.run = 1, .attempt = 1, .seq = 0, .whole = true, .refused = "no such run"};
+
+    records_spool(spool, 1, 1, 0, 0);
+    feed_hold(feed, true);
+    feed_up(feed, &no, 1);
+    cr_assert_eq(rejected(), 0, "nothing is moved while a run is timed");
+    feed_hold(feed, false);
+    cr_assert_eq(rejected(), 1);
+    cr_assert_eq(wire.count, 0u);
+    cr_assert(feed_is_empty(feed));
+}
+
 Test(feed, a_coordinator_that_forgot_gets_everything_again)
 {
     records_spool(spool, 1, 1, 1, 10);
