@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/err.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -159,12 +160,12 @@ static void assert_told(int fd)
 
 Test(daemon, readiness_reaches_the_service_manager)
 {
-    char dir[] = "/tmp/daemon_test.XXXXXX";
-    char path[64];
+    char dir[80];
+    char path[108];
     char name[64];
     struct stat before;
     struct stat after;
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "daemon_test");
     snprintf(path, sizeof(path), "%s/notify", dir);
     int fd = listen_at(path, strlen(path) + 1);
     setenv("NOTIFY_SOCKET", path, 1);
@@ -198,12 +199,12 @@ Test(daemon, a_notification_descriptor_gets_a_newline)
 
 Test(daemon, pid_file)
 {
-    char dir[] = "/tmp/daemon_test.XXXXXX";
-    char path[64];
+    char dir[80];
+    char path[108];
     char want[200];
     int p[2];
     struct diag *diag = diag_new(4);
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "daemon_test");
     snprintf(path, sizeof(path), "%s/pid", dir);
     cr_assert_eq(pipe(p), 0);
     int fd = open(path, O_WRONLY | O_CREAT, 0644);

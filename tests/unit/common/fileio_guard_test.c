@@ -1,6 +1,7 @@
 /* fileio_guard_test.c: what file_remove_tree() refuses. The paths are only given to the function that judges them, never to the one that removes: a
  * guard that is broken must fail here and do no harm. What must meet the real root does so in a root of its own. */
 #include "common/fileio_dir.c"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -56,10 +57,10 @@ static int meet_the_root(const char *own_root)
 
 Test(fileio_guard, the_root_is_refused_under_any_name)
 {
-    char dir[] = "/tmp/fileio_test.XXXXXX";
-    char path[64];
+    char dir[256];
+    char path[300];
     int status = -1;
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "fileio_test");
     snprintf(path, sizeof(path), "%s/sub", dir);
     cr_assert_eq(mkdir(path, 0700), 0);
     snprintf(path, sizeof(path), "%s/only-here", dir);

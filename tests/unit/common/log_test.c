@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/err.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ static int64_t log_at;
 
 static void redirect(void)
 {
-    char path[] = "/tmp/log_test.XXXXXX";
+    char path[256];
+    place_pattern(path, sizeof(path), "log_test");
     log_fd = mkstemp(path);
     cr_assert_geq(log_fd, 0);
     unlink(path);
@@ -186,7 +188,8 @@ Test(log, under_the_journal_the_level_stands_in_front)
 
 Test(log, to_a_file_that_is_appended_to)
 {
-    char path[] = "/tmp/log_test.XXXXXX";
+    char path[256];
+    place_pattern(path, sizeof(path), "log_test");
     char text[1000];
     int fd = mkstemp(path);
     cr_assert_geq(fd, 0);

@@ -2,6 +2,7 @@
 #include "common/loop.h"
 
 #include "common/clock.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static void do_job(void *arg)
 static const char *turn(struct loop *loop, struct job *jobs, size_t n)
 {
     static char text[1000];
-    char path[] = "/tmp/loop_slow_test.XXXXXX";
+    char path[256];
+    place_pattern(path, sizeof(path), "loop_slow_test");
     int fd = mkstemp(path);
     cr_assert_geq(fd, 0);
     unlink(path);

@@ -6,6 +6,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/loop.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -147,8 +148,9 @@ static void assert_refused(struct proc_spec spec, const char *program, int code,
 
 Test(proc, a_program_that_cannot_be_executed)
 {
-    char path[] = "/tmp/proc_test.XXXXXX";
-    char text[100];
+    char path[200];
+    char text[256];
+    place_pattern(path, sizeof(path), "proc_test");
     assert_refused(plain, "/nonexistent/prog", -ERR_NOTFOUND, "cannot execute /nonexistent/prog: No such file or directory");
     assert_refused(plain, "no-such-program-here", -ERR_NOTFOUND, "cannot execute no-such-program-here: No such file or directory");
     assert_refused(plain, "", -ERR_NOTFOUND, "cannot execute : No such file or directory");
@@ -202,10 +204,10 @@ static void write_script(const char *path, const char *text, mode_t mode)
 
 Test(proc, programs_are_looked_up_in_the_path_of_the_environment)
 {
-    char dir[] = "/tmp/proc_test.XXXXXX";
-    char path[100];
-    char env_path[200];
-    cr_assert_not_null(mkdtemp(dir));
+    char dir[200];
+    char path[256];
+    char env_path[600];
+    place_new_dir(dir, sizeof(dir), "proc_test");
     cr_assert_eq(chdir(dir), 0);
     cr_assert_eq(mkdir("first", 0755), 0);
     cr_assert_eq(mkdir("second", 0755), 0);
@@ -421,9 +423,9 @@ Test(proc, another_user)
                      "Uid: 65534 65534 65534 65534\nGid: 65534 65534 65534 65534\nGroups: \n");
     cr_assert_neq(run(spec, "cat /etc/shadow").exit_status, 0);
     cr_assert_eq(geteuid(), 0, "this process stays what it is");
-    char dir[] = "/tmp/proc_test.XXXXXX";
-    char text[100];
-    cr_assert_not_null(mkdtemp(dir)); /* root's alone */
+    char dir[200];
+    char text[300];
+    place_new_dir(dir, sizeof(dir), "proc_test"); /* root's alone */
     spec.cwd = dir;
     snprintf(text, sizeof(text), "cannot enter %s to execute /bin/true: Permission denied", dir);
     assert_refused(spec, "/bin/true", -ERR_PERM, text);

@@ -22,7 +22,7 @@ static void expect_start_fails(struct house *h, int code, const char *part)
 
 static const char *in(const struct house *h, const char *name)
 {
-    static char path[128];
+    static char path[300];
     snprintf(path, sizeof(path), "%s/%s", h->dir, name);
     return path;
 }

@@ -7,6 +7,7 @@
 #include "common/str.h"
 #include "proto/pki.h"
 #include "proto/pki_ossl.h"
+#include "tests/harness/place.h"
 #include "tests/unit/proto/trust.h"
 
 #include <criterion/criterion.h>
@@ -18,14 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/makespan-pki-XXXXXX";
-static char path[64];
+static char folder[200];
+static char path[256];
 static struct diag *diag;
 static struct trust_pair lab;
 
 static void set_up(void)
 {
-    cr_assert_not_null(mkdtemp(folder));
+    place_new_dir(folder, sizeof(folder), "makespan-pki");
     snprintf(path, sizeof(path), "%s/key.pem", folder);
     diag = diag_new(8);
     trust_authority("lab", &lab);

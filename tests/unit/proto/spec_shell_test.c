@@ -5,6 +5,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/prng.h"
+#include "tests/harness/place.h"
 #include "tests/unit/proto/spec_help.h"
 
 #include <signal.h>
@@ -221,8 +222,8 @@ Test(spec_shell, a_hostile_value_stays_one_word_in_a_real_shell)
         "printf '<%s>' ''%{x}\"\"",
         "if :; then\n  printf '<%s>' \\\n    %{x}\nfi",
     };
-    char folder[] = "/tmp/makespan-shell-XXXXXX";
-    cr_assert_not_null(mkdtemp(folder));
+    char folder[200];
+    place_new_dir(folder, sizeof(folder), "makespan-shell");
     for (size_t r = 0; r < ARRAY_LEN(runs); r++) {
         for (size_t v = 0; v < ARRAY_LEN(hostile); v++) {
             const char *command = NULL;
@@ -240,7 +241,7 @@ Test(spec_shell, a_hostile_value_stays_one_word_in_a_real_shell)
             buf_fini(&messages);
         }
     }
-    char canary[64];
+    char canary[256];
     snprintf(canary, sizeof(canary), "%s/canary", folder);
     cr_expect(access(canary, F_OK) != 0, "a value was run as a command");
     (void)unlink(canary);
@@ -299,14 +300,14 @@ Test(spec_shell, no_value_gets_out_of_random_commands)
         "`>canary`",        ");>canary;(", "}\n>canary\n{",  "\nE\n>canary\n",
         "\\';>canary;\\\"", "x>canary",    ";;esac;>canary",
     };
-    char folder[] = "/tmp/makespan-shell-XXXXXX";
-    char canary[64];
+    char folder[200];
+    char canary[256];
     struct prng g;
     const char *rounds = getenv("MAKESPAN_SHELL_ROUNDS");
     long n = rounds != NULL ? strtol(rounds, NULL, 10) : 400;
     size_t ran = 0;
     prng_init(&g, rounds != NULL ? (uint64_t)getpid() : 1);
-    cr_assert_not_null(mkdtemp(folder));
+    place_new_dir(folder, sizeof(folder), "makespan-shell");
     snprintf(canary, sizeof(canary), "%s/canary", folder);
     for (long i = 0; i < n; i++) {
         struct buf run = BUF_INIT;

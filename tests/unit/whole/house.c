@@ -10,6 +10,7 @@
 #include "proto/hello.h"
 #include "proto/msg.h"
 #include "proto/token.h"
+#include "tests/harness/place.h"
 #include "tests/unit/coordinator/store/fault_vfs.h"
 
 #include <unistd.h>
@@ -31,13 +32,12 @@ void house_idle(struct house *house)
 
 void house_init(struct house *house)
 {
-    char path[128];
+    char path[256];
     struct store *store;
     memset(house, 0, sizeof(*house));
     fault_vfs_register();
     house->diag = diag_new(16);
-    snprintf(house->dir, sizeof(house->dir), "/tmp/makespan-house.XXXXXX");
-    cr_assert_not_null(mkdtemp(house->dir));
+    place_new_dir(house->dir, sizeof(house->dir), "makespan-house");
     snprintf(house->operator_dir, sizeof(house->operator_dir), "%s/operator", house->dir);
     snprintf(path, sizeof(path), "%s/makespan.db", house->dir);
     cr_assert_eq(store_open(path, NULL, 0, &store, house->diag), 0, "%s", diag_first(house->diag));

@@ -57,8 +57,8 @@ struct house {
     struct coord_conf conf; /* may be changed before house_start() */
     struct coord *coord;    /* NULL while stopped */
     struct diag *diag;
-    char dir[64];
-    char operator_dir[96]; /* the identity of the admin `boss`: a home for coordinator/ctl */
+    char dir[200];
+    char operator_dir[256]; /* the identity of the admin `boss`: a home for coordinator/ctl */
     char address[64];
     struct guest guests[HOUSE_GUESTS];
     size_t guest_count;

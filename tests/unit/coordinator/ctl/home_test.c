@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "proto/pki.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -11,13 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char dir[64];
+static char dir[256];
 static struct diag *diag;
 
 static void setup(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/makespan-home.XXXXXX");
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "makespan-home");
     diag = diag_new(4);
 }
 

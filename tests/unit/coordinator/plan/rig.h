@@ -66,8 +66,8 @@ struct rig_answer {
 };
 
 struct rig {
-    char dir[64];
-    char path[96];
+    char dir[200];
+    char path[256];
     struct store *store;
     struct plan *plan;
     struct ingest *ingest;
