@@ -126,7 +126,7 @@ struct model_sweep {
     const char *submitted_by;
     int64_t submitted_wall_ns;
     int64_t ended_wall_ns; /* 0: not ended */
-    const char *end_reason; /* NULL */
+    const char *end_reason; /* why it is in its state: ended, paused, or made to go on; NULL */
 };
 
 struct model_workload {

@@ -432,15 +432,31 @@ void net_send_withdraw(struct net *net, int64_t host, int64_t run, uint32_t atte
 }
 
 void net_send_cancel(struct net *net, int64_t host, int64_t run, uint32_t attempt, const char *text)
+#define CANCEL_TEXT 256 /* what CANCEL has room for */
+
+/* Cuts a text of UTF-8 to the room, at a character's end. */
+static const char *cut_text(char dst[CANCEL_TEXT + 1], const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n > CANCEL_TEXT)
+        for (n = CANCEL_TEXT; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
+            n--;
+    memcpy(dst, text, n);
+    dst[n] = '\0';
+    return dst;
+}
+
 {
     struct peer *peer = net_find_worker(net, host);
     struct msg m = {.type = MSG_CANCEL};
 
+    char plain[CANCEL_TEXT + 1];
     if (peer == NULL)
         return;
     m.u.cancel.run = (uint64_t)run;
     m.u.cancel.attempt = attempt;
-    m.u.cancel.text = text == NULL ? "" : text;
+    m.u.cancel.text = text == NULL ? "" : cut_text(plain, text);
     peer_send(peer, &m);
 }
 

@@ -1,4 +1,5 @@
 /* change.c: pause, resume, cancel and retry of sweeps. */
+#include "common/buf.h"
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/mem.h"
@@ -10,7 +11,6 @@
 #include "coordinator/store/cells.h"
 #include "coordinator/store/sweeps.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -44,11 +44,21 @@ struct change {
     struct diag *diag;
 };
 
-static int set_state(struct change *c, enum sweep_state state)
+/* "paused by boss: the disk is changed", in scratch memory. */
+static const char *reason_of(struct change *c, const char *done)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s by %s%s%s", done, c->who, c->why[0] != '\0' ? ": " : "", c->why);
+    const char *copy = mem_arena_strdup(plan_scratch(c->plan), buf_str(&text));
+    buf_fini(&text);
+    return copy != NULL ? copy : done;
+}
+
+static int set_state(struct change *c, enum sweep_state state, const char *done)
 {
     c->sweep->state = state;
     c->sweep->since_mono_ns = c->now.mono_ns;
-    int rc = store_sweep_set_state(c->plan->store, c->row.id, state, 0, NULL);
+    int rc = store_sweep_set_state(c->plan->store, c->row.id, state, 0, reason_of(c, done));
     return rc < 0 ? plan_fail(c->plan, rc) : 0;
 }
 
@@ -70,7 +80,7 @@ static int pause_it(struct change *c)
     for (size_t i = 0; i < c->plan->host_count; i++) {
         plan_send_withdraw(c->plan, c->plan->hosts[i], c->row.id);
     }
-    return set_state(c, SWEEP_PAUSED);
+    return set_state(c, SWEEP_PAUSED, "paused");
 }
 
 static int resume(struct change *c)
@@ -82,7 +92,7 @@ static int resume(struct change *c)
         diag_note(c->diag, "%s is not paused", c->sweep->ref);
         return 0;
     }
-    return set_state(c, SWEEP_ACTIVE);
+    return set_state(c, SWEEP_ACTIVE, "resumed");
 }
 
 /* --- cancel --- */
@@ -141,9 +151,7 @@ static int cancel(struct change *c)
     if (c->sweep == NULL) {
         return has_ended(c);
     }
-    char reason[256];
-    snprintf(reason, sizeof(reason), "cancelled by %s%s%.150s", c->who,
-             c->why[0] != '\0' ? ": " : "", c->why);
+    const char *reason = reason_of(c, "cancelled");
     int rc = cancel_runs(c, reason);
     if (rc == 0) {
         cancel_flights(c, reason);
@@ -182,7 +190,9 @@ static int retry(struct change *c)
                           diag_count(c->diag) > 0 ? "other " : "");
     }
     diag_note(c->diag, "%lld run%s made again", (long long)n, n == 1 ? " is" : "s are");
-    return 0;
+    c->sweep = plan_find_sweep(c->plan, c->row.id);
+    /* A paused one stays so, for the reason that it has. */
+    return c->sweep->state == SWEEP_ACTIVE ? set_state(c, SWEEP_ACTIVE, "retried") : 0;
 }
 
 static int carry_out(struct change *c, enum plan_sweep_action action)

@@ -61,7 +61,8 @@ static void set_sweep(json_t *o, const struct model_sweep *row)
     json_set(o, "submitted_by", text_or_null(row->submitted_by));
     json_set(o, "submitted_wall_ns", json_integer(row->submitted_wall_ns));
     json_set(o, "ended_wall_ns", number_or_null(row->ended_wall_ns != 0, row->ended_wall_ns));
-    json_set(o, "end_reason", text_or_null(row->end_reason));
+    json_set(o, "end_reason", text_or_null(row->ended_wall_ns != 0 ? row->end_reason : NULL));
+    json_set(o, "because", text_or_null(row->end_reason));
 }
 
 static int add_sweep(const struct model_sweep *row, void *arg)

@@ -14,7 +14,8 @@ struct buf;
 /* All sweeps, newest first:
  *   {"schema": 1, "sweeps": [{
  *     "id", "sweep": "NAME/N", "state", "priority", "file", "submitted_by", "submitted_wall_ns",
- *     "ended_wall_ns", "end_reason"}]}
+ *     "ended_wall_ns", "end_reason", "because"}]}
+ * `because` is why it is in its state: of its end, or of its pause, as somebody said it.
  * 0 or a negative code. */
 int plan_status_sweeps(struct plan *plan, struct plan_now now, struct buf *out) MUST_CHECK;
 

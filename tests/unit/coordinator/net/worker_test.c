@@ -219,3 +219,31 @@ Test(net_worker, is_not_handed_anything_while_drained)
     HOUSE_WAIT(&c.h, guest_count(c.worker, MSG_ASSIGN) > 0);
     finish(&c);
 }
+
+/* Who and why together may be longer than CANCEL has room for. */
+Test(net_worker, hears_of_a_cancel_with_a_long_reason)
+{
+    struct cast c;
+    struct answer a;
+    struct msg m = {.type = MSG_SWEEP_SET};
+    char why[257];
+    begin(&c);
+    guest_taken(c.worker, &c.assign);
+    for (size_t i = 0; i < sizeof(why) - 1; i += 2) {
+        memcpy(why + i, "\xc3\xa9", 2);
+    }
+    why[sizeof(why) - 1] = '\0';
+    m.u.sweep_set.call = guest_call(c.admin);
+    m.u.sweep_set.sweep = "t";
+    m.u.sweep_set.action = "cancel";
+    m.u.sweep_set.text = why;
+    guest_ask(c.admin, m.u.sweep_set.call, &m, &a);
+    cr_assert_eq(a.exit, 0, "%s", buf_str(&a.talk));
+    answer_free(&a);
+    HOUSE_WAIT(&c.h, guest_count(c.worker, MSG_CANCEL) > 0);
+    const char *said = guest_got(c.worker, MSG_CANCEL, 0)->u.cancel.text;
+    EXPECT_HAS(said, "cancelled by ann: ");
+    cr_expect_leq(strlen(said), 256);
+    cr_expect(guest_sees(c.admin, "t", why), "the status has the whole of it");
+    finish(&c);
+}

@@ -48,15 +48,55 @@ Test(change, pause_hands_nothing_out_and_resume_goes_on)
     json_t *s = rig_status(rig, id);
     json_t *wait = json_object_get(json_array_get(json_object_get(s, "hosts"), 0), "wait");
     cr_assert_str_eq(json_str(wait, "owner", ""), "operator");
+    cr_assert_str_eq(json_str(s, "because", ""), "paused by op: because");
+    cr_assert(json_str(s, "end_reason", NULL) == NULL, "it has not ended");
+    cr_assert(strstr(buf_str(&rig->events), "sweep-changed: s/1: pause: because\n") != NULL);
     cr_assert_eq(json_int(wait, "age_ns", 0), CLOCK_HOUR);
     json_decref(s);
     rig_crash(rig);
     rig_up(rig, w);
     rig_settle(rig);
     cr_assert_eq(w->held_count, 0, "it stays paused");
+    s = rig_status(rig, id);
+    cr_assert_str_eq(json_str(s, "because", ""), "paused by op: because", "after a start too");
+    json_decref(s);
     cr_assert_eq(set(rig, "s/1", PLAN_SWEEP_RESUME), 0);
     rig_settle(rig);
     cr_assert_eq(w->held_count, 2);
+    s = rig_status(rig, id);
+    cr_assert_str_eq(json_str(s, "because", ""), "resumed by op: because");
+    json_decref(s);
+    cr_assert(strstr(buf_str(&rig->events), "sweep-changed: s/1: resume: because\n") != NULL);
+    rig_free(&rig);
+}
+
+/* As long as the protocol lets it be, and in whatever script. */
+Test(change, a_reason_is_kept_as_it_is)
+{
+    struct rig *rig;
+    one_host(&rig);
+    int64_t id = rig_sweep(rig, SWEEP);
+    struct buf why = BUF_INIT, want = BUF_INIT;
+    for (int i = 0; i < 512; i++) {
+        buf_add_str(&why, "\xc3\xa9");
+    }
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "s", PLAN_SWEEP_PAUSE, buf_str(&why), "op",
+                                NULL, NULL),
+                 0);
+    buf_printf(&want, "paused by op: %s", buf_str(&why));
+    json_t *s = rig_status(rig, id);
+    cr_assert_str_eq(json_str(s, "because", ""), buf_str(&want));
+    json_decref(s);
+    cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "s", PLAN_SWEEP_CANCEL, buf_str(&why), "op",
+                                NULL, NULL),
+                 0);
+    buf_reset(&want);
+    buf_printf(&want, "cancelled by op: %s", buf_str(&why));
+    s = rig_status(rig, id);
+    cr_assert_str_eq(json_str(s, "end_reason", ""), buf_str(&want));
+    json_decref(s);
+    buf_fini(&why);
+    buf_fini(&want);
     rig_free(&rig);
 }
 
@@ -90,7 +130,10 @@ Test(change, cancel_ends_the_sweep_and_what_runs)
     json_t *host = json_array_get(json_object_get(s, "hosts"), 0);
     cr_assert_eq(json_int(host, "cancelled", 0), 5);
     cr_assert_eq(json_int(s, "eta_ns", -1), 0);
+    cr_assert_str_eq(json_str(s, "because", ""), "cancelled by op: because");
+    cr_assert_str_eq(json_str(s, "end_reason", ""), "cancelled by op: because");
     json_decref(s);
+    cr_assert(strstr(buf_str(&rig->events), "sweep-changed: s/1: cancel: because\n") != NULL);
     cr_assert_eq(set(rig, "s", PLAN_SWEEP_CANCEL), -ERR_STATE);
     cr_assert_eq(set(rig, "s", PLAN_SWEEP_PAUSE), -ERR_STATE);
     cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), -ERR_STATE);
@@ -179,6 +222,10 @@ Test(change, retry_makes_failed_runs_again_with_fresh_tries)
     cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
     cr_assert_eq(rig_turn(rig), 0);
     cr_assert_eq(rig_state(rig, id), SWEEP_ACTIVE);
+    s = rig_status(rig, id);
+    cr_assert_str_eq(json_str(s, "because", ""), "retried by op: because");
+    json_decref(s);
+    cr_assert(strstr(buf_str(&rig->events), "sweep-changed: s/1: retry: because\n") != NULL);
     for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE; i++) {
         cr_assert_lt(i, 40);
         rig_make(rig, w, i < 2 ? OUTCOME_INVALID : OUTCOME_OK, PHASE_CHECK);

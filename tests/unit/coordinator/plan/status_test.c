@@ -41,6 +41,7 @@ Test(status, of_a_sweep_has_what_is_promised)
                                         "submitted_wall_ns",
                                         "ended_wall_ns",
                                         "end_reason",
+                                        "because",
                                         "wanted",
                                         "have",
                                         "failed",
