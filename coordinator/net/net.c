@@ -61,6 +61,7 @@ static void peer_free(struct peer *peer)
     struct net *net = peer->net;
 
     calls_free(peer);
+    rests_free(peer);
     held_forget(net, peer);
     if (peer->prev != NULL)
         peer->prev->next = peer->next;
@@ -132,6 +133,7 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
     case CONN_OPEN:
     case CONN_DRAINED:
         break;
+        reply_go_on(peer);
     case CONN_MESSAGE:
         loop_doing(peer->net->rooms.loop, msg_name(event->msg->type));
         on_message(peer, event->msg);

@@ -39,6 +39,17 @@ struct call {
     uint64_t dropped; /* lines that were not sent since the reader is slow */
 };
 
+/* What is still to be sent of an answer that is longer than a connection queues. */
+struct rest {
+    struct rest *next;
+    uint32_t call, exit;
+    int code;
+    char *kind_word;
+    char *talk;
+    struct buf body;
+    size_t sent; /* bytes of it */
+};
+
 struct peer {
     unsigned magic;
     struct net *net;
@@ -53,6 +64,7 @@ struct peer {
     int64_t host; /* of a worker */
     bool wrote;   /* records of this peer are in this turn */
     struct call *calls;
+    struct rest *rests; /* the first one is being sent */
 };
 #define PEER_MAGIC 0x70656572u
 
@@ -97,7 +109,8 @@ void peer_violation(struct peer *peer, const struct diag *diag, enum close_reaso
 void peer_send(struct peer *peer, const struct msg *msg);
 
 /* --- reply.c --- */
-/* An answer in as many pieces as it takes; `kind` is text, json or event; the last piece says so. */
+/* An answer in as many pieces as it takes; `kind` is text, json or event; the last piece says so. A long one leaves as the reader reads; who asks for more of them than REST_MAX before it has read
+ * is cut off. */
 void reply_now(struct peer *peer, uint32_t call, uint32_t exit, int code, const char *kind, const void *body, size_t n, const char *talk);
 /* The same once the turn is committed; copied. */
 void reply_held(struct peer *peer, uint32_t call, uint32_t exit, const char *kind, const char *body, const char *talk);
@@ -105,6 +118,9 @@ void reply_held(struct peer *peer, uint32_t call, uint32_t exit, const char *kin
 void reply_failed(struct peer *peer, uint32_t call, int code, const struct diag *diag);
 uint32_t reply_exit_of(int code);
 /* One piece that is not the last: a line of WATCH. False when the reader is too slow: nothing was sent. */
+/* The connection has sent what it had: long answers go on. */
+void reply_go_on(struct peer *peer);
+void rests_free(struct peer *peer);
 bool reply_event(struct peer *peer, uint32_t call, const char *line);
 struct held *held_add(struct net *net, struct peer *peer, int kind);
 void held_send_all(struct net *net);

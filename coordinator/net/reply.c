@@ -14,6 +14,10 @@
 #define PIECE ((size_t)128 * 1024)
 /* The schema's limit of REPLY.talk. */
 #define TALK ((size_t)65536)
+/* A long answer goes on while less than this is queued: the connection takes 4 MiB. */
+#define QUEUE_ENOUGH ((size_t)1024 * 1024)
+/* Most long answers that a peer has asked for and not yet read. */
+#define REST_MAX 4
 /* A watcher that has this much unread gets nothing more until it has read. */
 #define WATCH_QUEUE ((size_t)256 * 1024)
 
@@ -60,18 +64,85 @@ static char *fit_talk(const char *talk)
     return text;
 }
 
+/* --- long answers --- */
+
+static void rest_free(struct rest *rest)
+{
+    free(rest->kind_word);
+    free(rest->talk);
+    buf_fini(&rest->body);
+    free(rest);
+}
+
+void rests_free(struct peer *peer)
+{
+    struct rest *rest;
+
+    while ((rest = peer->rests) != NULL) {
+        peer->rests = rest->next;
+        rest_free(rest);
+    }
+}
+
+/* True when its last piece was sent. */
+static bool send_some(struct peer *peer, struct rest *rest)
+{
+    size_t left = rest->body.len - rest->sent;
+    size_t n = left > PIECE ? PIECE : left;
+
+    send_piece(peer, rest->call, rest->exit, rest->code, rest->kind_word, rest->body.data + rest->sent, n, n == left ? rest->talk : NULL,
+               n == left);
+    rest->sent += n;
+    return n == left;
+}
+
+void reply_go_on(struct peer *peer)
+{
+    while (peer->rests != NULL && peer->state != PEER_CLOSING && conn_queued(peer->conn) < QUEUE_ENOUGH) {
+        struct rest *rest = peer->rests;
+
+        if (send_some(peer, rest)) {
+            peer->rests = rest->next;
+            rest_free(rest);
+        }
+    }
+}
+
+/* Behind those that wait. */
+static void add_rest(struct peer *peer, struct rest *rest)
+{
+    struct rest **at = &peer->rests;
+    size_t n = 0;
+
+    for (; *at != NULL; at = &(*at)->next)
+        n++;
+    if (n == REST_MAX || rest->body.err != 0) {
+        rest_free(rest);
+        peer_close(peer, CLOSE_QUEUE_FULL, NULL);
+        return;
+    }
+    *at = rest;
+    reply_go_on(peer);
+}
+
 void reply_now(struct peer *peer, uint32_t call, uint32_t exit, int code, const char *kind, const void *body, size_t n, const char *talk)
 {
     char *fit = talk == NULL ? NULL : fit_talk(talk);
-    const uint8_t *p = body;
+    struct rest *rest;
 
-    while (n > PIECE) {
-        send_piece(peer, call, exit, code, kind, p, PIECE, NULL, false);
-        p += PIECE;
-        n -= PIECE;
+    if (n <= PIECE) {
+        send_piece(peer, call, exit, code, kind, body, n, fit, true);
+        free(fit);
+        return;
     }
-    send_piece(peer, call, exit, code, kind, p, n, fit, true);
-    free(fit);
+    rest = mem_xzalloc(sizeof *rest);
+    rest->call = call;
+    rest->exit = exit;
+    rest->code = code;
+    rest->kind_word = mem_xstrdup(kind);
+    rest->talk = fit;
+    buf_add(&rest->body, body, n);
+    add_rest(peer, rest);
 }
 
 uint32_t reply_exit_of(int code)
