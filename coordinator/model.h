@@ -186,7 +186,7 @@ struct model_sweep_host {
     int64_t used_ns;     /* time of its attempts so far, for the budget and the ETA */
     bool finished;       /* nothing more will be drawn and every run is at its end */
     const char *skipped; /* why nothing is done there; NULL */
-    const char *settings; /* every effective setting, as JSON, for people and later versions */
+    const char *settings; /* every effective setting, as YAML that `per` of a sweep file reads, for people and later versions */
 };
 
 struct model_cell {

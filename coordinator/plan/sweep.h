@@ -77,7 +77,8 @@ int plan_sweep_action_of(const char *word, enum plan_sweep_action *out) MUST_CHE
  * cancelled, the rest is not made; the sweep has ended. retry: every run that ended without an
  * attempt that counts is made again with fresh tries (also in a sweep that is done; not in a
  * cancelled one). `sweep` is NAME, NAME/N or an id; `why` may be NULL, and is shown with
- * `who`. The caller answers after the commit. *id may be NULL. 0, or a negative code with text in diag. */
+ * `who`. The caller answers after the commit. *id may be NULL. 0, or a negative code with text in
+ * diag. */
 int plan_sweep_set(struct plan *plan, struct plan_now now, const char *sweep,
                    enum plan_sweep_action action, const char *why, const char *who, int64_t *id,
                    struct diag *diag) MUST_CHECK;

@@ -270,6 +270,36 @@ Test(submit, an_accepted_sweep_is_answered_after_the_commit)
     rig_free(&rig);
 }
 
+/* They are YAML that `per` reads: what it gives for another host is the same. */
+Test(submit, the_settings_of_a_host_are_kept_as_a_sweep_file_reads_them)
+{
+    struct rig *rig = rig_fleet();
+    struct mem_arena *arena = mem_arena_new(0);
+    struct buf again = BUF_INIT;
+    struct model_sweep_host first, second;
+    int64_t id = rig_sweep(rig, PLAIN "hosts: [quad1]\njobs: [1, max]\nretry: {invalid: 2}\n"
+                                      "per: {quad1: {order: {seed: 7}}}\n");
+    cr_assert_eq(store_sweep_host_get(rig->store, id, rig->workers[0].id, arena, &first), 0);
+    buf_add_str(&again, "sweep: again\nworkload: {name: w, run: make $JFLAG}\nhosts: [quad2]\n"
+                        "per:\n  quad2:\n    ");
+    for (const char *p = first.settings; *p != '\0'; p++) {
+        buf_add_char(&again, *p);
+        if (*p == '\n' && p[1] != '\0') {
+            buf_add_str(&again, "    ");
+        }
+    }
+    id = rig_sweep(rig, buf_str(&again));
+    cr_assert_eq(store_sweep_host_get(rig->store, id, rig->workers[1].id, arena, &second), 0);
+    cr_assert_str_eq(second.settings, first.settings);
+    cr_assert(strstr(first.settings, "7") != NULL, "%s", first.settings);
+    cr_assert_eq(second.seed, 7);
+    cr_assert_eq(second.retry_invalid, 2);
+    cr_assert_eq(second.until_runs, 3);
+    buf_fini(&again);
+    mem_arena_free(&arena);
+    rig_free(&rig);
+}
+
 Test(submit, a_full_disk_refuses_and_takes_nothing_half)
 {
     struct rig *rig = rig_fleet();
