@@ -1,4 +1,6 @@
 /* calls.c: requests of operators that take more than a turn. Owns the list of each peer. */
+#include "common/diag.h"
+#include "common/err.h"
 #include "common/mem.h"
 #include "coordinator/blob/blob.h"
 #include "coordinator/net/net_priv.h"
@@ -7,10 +9,27 @@
 
 #include <stdlib.h>
 
-struct call *call_new(struct peer *peer, enum call_kind kind, uint32_t number)
-{
-    struct call *c = mem_xzalloc(sizeof *c);
+/* Each costs memory and, when it watches, a status every other second: no peer has more at a time. */
+#define CALLS_MAX 16
 
+static size_t count_calls(const struct peer *peer)
+{
+    size_t n = 0;
+
+    for (const struct call *c = peer->calls; c != NULL; c = c->next)
+        n++;
+    return n;
+}
+
+struct call *call_new(struct peer *peer, enum call_kind kind, uint32_t number, struct diag *diag)
+{
+    struct call *c;
+
+    if (count_calls(peer) >= CALLS_MAX) {
+        diag_error(diag, ERR_LIMIT, "this connection has %d requests under way: end one of them first", CALLS_MAX);
+        return NULL;
+    }
+    c = mem_xzalloc(sizeof *c);
     c->kind = kind;
     c->number = number;
     c->peer = peer;

@@ -134,6 +134,7 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
     case CONN_DRAINED:
         break;
         reply_go_on(peer);
+        break;
     case CONN_MESSAGE:
         loop_doing(peer->net->rooms.loop, msg_name(event->msg->type));
         on_message(peer, event->msg);

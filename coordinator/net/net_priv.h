@@ -129,7 +129,8 @@ void held_forget(struct net *net, const struct peer *peer);
 void held_drop_all(struct net *net);
 
 /* --- calls.c --- */
-struct call *call_new(struct peer *peer, enum call_kind kind, uint32_t number);
+/* NULL with text when the peer has as many under way as one may have. */
+struct call *call_new(struct peer *peer, enum call_kind kind, uint32_t number, struct diag *diag);
 struct call *call_find(struct peer *peer, enum call_kind kind, uint32_t number);
 /* Ends what it waits for, and frees it. */
 void call_free(struct call *call);

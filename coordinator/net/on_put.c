@@ -43,15 +43,16 @@ static void on_want(struct peer *peer, const struct msg_blob_want *w)
 {
     struct diag *diag = diag_new(2);
     const char *refusing = peer->net->ops->refusing(peer->net->arg);
-    struct call *call;
+    struct call *call = NULL;
     int err = 0;
 
     if (w->hash.len != MODEL_HASH)
         err = diag_error(diag, ERR_INVAL, "the hash of an archive has %d bytes", MODEL_HASH);
     else if (refusing != NULL)
         err = diag_error(diag, ERR_FULL, "%s", refusing);
+    else if ((call = call_new(peer, CALL_PUT, w->call, diag)) == NULL)
+        err = -ERR_LIMIT;
     if (err == 0) {
-        call = call_new(peer, CALL_PUT, w->call);
         memcpy(call->hash, w->hash.data, MODEL_HASH);
         call->total = w->total;
         err = blob_put_begin(peer->net->rooms.blob, call->hash, w->total, on_ended, call, &call->put, diag);

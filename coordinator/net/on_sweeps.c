@@ -54,19 +54,20 @@ static int submit(struct peer *peer, const struct msg_sweep_put *r, struct diag 
                                    .who = conn_peer(peer->conn)->name};
     struct plan_setting *sets = mem_xarray(r->sets_count + 1, sizeof *sets);
     struct plan_revision *revisions = mem_xarray(r->revisions_count + 1, sizeof *revisions);
-    struct call *call;
+    struct call *call = NULL;
     int err = 0;
 
     if (plan_action_of(r->action, &request.action) != 0)
         err = diag_error(diag, ERR_INVAL, "unknown action %s: it is one of check, plan, run", r->action);
     if (err == 0)
         err = read_revisions(r, revisions, diag);
+    if (err == 0 && (call = call_new(peer, CALL_SUBMIT, r->call, diag)) == NULL)
+        err = -ERR_LIMIT;
     if (err == 0) {
         for (size_t i = 0; i < r->sets_count; i++)
             sets[i] = (struct plan_setting){.name = r->sets[i].name, .value = r->sets[i].value};
         request.sets = sets;
         request.revisions = revisions;
-        call = call_new(peer, CALL_SUBMIT, r->call);
         call->ticket = plan_submit(peer->net->rooms.plan, net_now(), &request, on_answer, call);
     }
     free(sets);

@@ -106,16 +106,17 @@ static void begin_watch(struct peer *peer, const struct msg_watch *w)
 {
     struct diag *diag = diag_new(2);
     struct buf body = BUF_INIT;
-    struct call *call;
+    struct call *call = NULL;
     json_t *status = NULL;
     int err = plan_status_sweep(peer->net->rooms.plan, net_now(), w->sweep, &body, diag);
 
     if (err == 0 && (status = json_parse("status", buf_str(&body), body.len, diag)) == NULL)
         err = -ERR_CORRUPT;
+    if (err == 0 && (call = call_new(peer, CALL_WATCH, w->call, diag)) == NULL)
+        err = -ERR_LIMIT;
     if (err != 0) {
         reply_failed(peer, w->call, err, diag);
     } else {
-        call = call_new(peer, CALL_WATCH, w->call);
         call->sweep = json_int(status, "id", 0);
         /* NAME alone would come to mean a newer sweep. */
         snprintf(call->name, sizeof call->name, "%s", json_str(status, "sweep", w->sweep));

@@ -222,3 +222,35 @@ Test(net_watch, a_watcher_that_goes_leaves_nothing_behind)
     HOUSE_WAIT(&c.h, guest_sees(c.admin, "t", "\"state\": \"done\""));
     finish(&c);
 }
+
+Test(net_watch, one_connection_does_not_watch_without_end)
+{
+    enum { MANY = 100 };
+    struct cast c;
+    struct answer a;
+    size_t refused = 0;
+    begin(&c);
+    uint32_t first = c.watcher->calls + 1;
+    for (int i = 0; i < MANY; i++) {
+        watch(&c, "t");
+    }
+    HOUSE_WAIT(&c.h, guest_count(c.watcher, MSG_REPLY) >= MANY);
+    for (uint32_t call = first; call < first + MANY; call++) {
+        if (guest_answered(c.watcher, call, &a)) {
+            cr_expect_eq(a.exit, 64);
+            EXPECT_HAS(buf_str(&a.talk), "end one of them");
+            refused++;
+        }
+        answer_free(&a);
+    }
+    cr_expect_gt(refused, MANY / 2);
+    cr_expect_lt(refused, MANY, "some are answered");
+    /* One that ends makes room. */
+    struct msg m = {.type = MSG_WATCH_END};
+    m.u.watch_end.call = first;
+    cr_assert_eq(guest_send(c.watcher, &m), 0);
+    guest_forget(c.watcher);
+    watch(&c, "t");
+    HOUSE_WAIT(&c.h, lines_now(&c).statuses == 1);
+    finish(&c);
+}
