@@ -34,6 +34,7 @@ struct shell {
     enum place stack[DEPTH_MAX]; /* stack[0] is PLACE_COMMAND */
     unsigned parens[DEPTH_MAX];  /* PLACE_SUBST: how many are open within it */
     size_t depth;                /* index of the innermost */
+    const char *joined;          /* where a substitution ended: what follows goes on with its word */
     const char *lost;            /* NULL: certain where we are; else why not */
     bool here_document;          /* << was seen: from the next line on we are lost */
     bool fine;
@@ -47,7 +48,7 @@ static void take(struct shell *s, size_t n)
 
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    return c == ' ' || c == '\t' || c == '\n';
 }
 
 static bool is_word_char(char c)
@@ -55,9 +56,12 @@ static bool is_word_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Whether a word of the shell can begin at p. */
+/* Whether a word of the shell can begin at p. A `)` or ` that ends a substitution ends no word. */
 static bool at_word_start(const struct shell *s)
 {
+    if (s->p == s->joined) {
+        return false;
+    }
     return s->p == s->start || is_blank(s->p[-1]) || strchr(";&|()<>`", s->p[-1]) != NULL;
 }
 
@@ -177,6 +181,7 @@ static void on_backquotes(struct shell *s)
     if (*s->p == '`') {
         take(s, 1);
     }
+    s->joined = s->p;
 }
 
 /* From "${" to its "}". Quotes and commands within are not followed: after them we are lost. */
@@ -226,6 +231,7 @@ static void on_arithmetic(struct shell *s)
         }
         take(s, 1);
     }
+    s->joined = s->p;
 }
 
 static void enter(struct shell *s, enum place place)
@@ -306,6 +312,7 @@ static void on_paren(struct shell *s)
         s->parens[s->depth]--;
     } else {
         leave(s);
+        s->joined = s->p;
     }
 }
 

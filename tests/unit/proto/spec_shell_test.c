@@ -75,6 +75,12 @@ Test(spec_shell, puts_values_where_they_are_one_word)
         {"echo '%%{x}' \"%%{x}\"", "v", "echo '%{x}' \"%{x}\""},
         {"a # %{x} isn't\nb %{x}", "v", "a # %{x} isn't\nb 'v'"},
         {"a#%{x}", "v", "a#'v'"},
+        {"sed s#$(pwd)#%{x}#", "v", "sed s#$(pwd)#'v'#"},
+        {"sed s#`pwd`#%{x}#", "v", "sed s#`pwd`#'v'#"},
+        {"a $((1 + 2))#%{x}", "v", "a $((1 + 2))#'v'"},
+        {"\"$(a)\"#%{x} $(b) #%{x}", "v", "\"$(a)\"#'v' $(b) #%{x}"},
+        {"a $(b)#'\n%{x}\n'", "v", "a $(b)#'\nv\n'"},
+        {"(a)#%{x}\nb;#%{x}\n$(c (d)#%{x}\n)", "v", "(a)#%{x}\nb;#%{x}\n$(c (d)#%{x}\n)"},
         {"x=${y:-${z}} %{x}", "v", "x=${y:-${z}} 'v'"},
         {"x=$((1 + 2)) %{x}", "v", "x=$((1 + 2)) 'v'"},
         {"x=`a 'b'` %{x}", "v", "x=`a 'b'` 'v'"},
@@ -221,6 +227,9 @@ Test(spec_shell, a_hostile_value_stays_one_word_in_a_real_shell)
         "env V=%{x} sh -c 'printf \"<%s>\" \"$V\"'",
         "printf '<%s>' ''%{x}\"\"",
         "if :; then\n  printf '<%s>' \\\n    %{x}\nfi",
+        "v=$(:)#%{x}; printf '<%s>' \"${v#?}\"",
+        "v=`:`#'%{x}'; printf '<%s>' \"${v#?}\"",
+        "v=$((1))#'\n%{x}'; printf '<%s>' \"${v#???}\"",
     };
     char folder[200];
     place_new_dir(folder, sizeof(folder), "makespan-shell");
