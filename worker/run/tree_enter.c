@@ -24,6 +24,8 @@
 #include <string.h>
 
 #define CHILD_LIMIT (2 * CLOCK_HOUR)
+#define REMOVE                                                                                     \
+    "for x in --one-file-system -x ''; do rm $x -f 2>/dev/null && break; done; rm $x -rf ./*"
 
 struct tree_job {
     enum tree_source source;
@@ -163,10 +165,13 @@ static bool went_well(const struct proc_output *output)
 int tree_empty_trash(struct trees *trees, tree_output_f *f, void *arg, struct proc_collect **out,
                      struct diag *diag)
 {
-    /* Builds leave folders that their owner may not write; for root that is no hindrance. Nothing is
-     * removed unless the change into the trash went well. */
-    static const char plain[] = "cd \"$1\" && rm -rf ./*";
-    static const char owner[] = "cd \"$1\" && { chmod -R u+rwx ./* 2>/dev/null; rm -rf ./*; }";
+    /* Nothing is removed unless the change into the trash went well, and nothing of another file
+     * system, which a build mounted and left: where rm has an option for that (GNU's, the BSDs').
+     * Builds leave folders that their owner may not write; for root that is no hindrance. A link
+     * that a build put in the place of one of its folders is not followed. */
+    static const char plain[] = "cd \"$1\" || exit; " REMOVE;
+    static const char owner[] = "cd \"$1\" || exit; for f in ./*; do "
+                                "[ -h \"$f\" ] || chmod -R u+rwx \"$f\" 2>/dev/null; done; " REMOVE;
     const char *argv[] = {"/bin/sh",       "-c", os_is_root() ? plain : owner, "sh",
                           trees->at.trash, NULL};
 

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 Test(tree, after_a_crash_of_the_system)
 {
@@ -130,6 +132,74 @@ Test(tree, home_and_tmp_are_emptied)
     }
     work_until(b.loop, &b.done);
     treebench_close(&b);
+}
+
+/* What a build mounted in its folder, and left so, is the machine's: nothing in it is removed. */
+Test(tree, what_is_mounted_within_stays)
+{
+    struct treebench b;
+    char *mounted, *precious;
+
+    if (!os_is_root())
+        return;
+    treebench_open(&b);
+    mounted = work_path(trees_tmp(b.trees), "root/dev");
+    cr_assert_eq(work_sh("mkdir -p %s && echo x >%s/../x", mounted, mounted), 0);
+    /* Mounted for this test's process and its children alone. */
+    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("none", mounted, "tmpfs", 0, "size=1m") == 0) {
+        cr_assert_eq(work_sh("echo x >%s/precious", mounted), 0);
+        clean(&b);
+        cr_expect_eq(work_sh("test -z \"$(ls -A %s)\"", trees_tmp(b.trees)), 0);
+        free(mounted);
+        mounted = work_path(b.work, "trash/0/root/dev");
+        precious = work_path(mounted, "precious");
+        cr_expect(work_there(precious), "not the build's");
+        cr_expect_eq(work_sh("test -e %s/../x", mounted), 1, "all else is removed");
+        free(precious);
+        cr_assert_eq(umount(mounted), 0);
+        clean(&b);
+        cr_expect_not(work_there(mounted), "when it is mounted no more");
+    }
+    free(mounted);
+    treebench_close(&b);
+}
+
+/* As an ordinary user, who makes folders writable before they are removed: not those that a link in
+ * the place of TMPDIR leads to. */
+Test(tree, a_link_in_place_of_a_folder_is_removed_alone)
+{
+    char *place = work_dir_new();
+    pid_t pid;
+    int status;
+
+    if (os_is_root())
+        cr_assert_eq(chown(place, TREEBENCH_UID, TREEBENCH_UID), 0);
+    pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        struct treebench b;
+
+        if (os_is_root() && (setgid(TREEBENCH_UID) != 0 || setuid(TREEBENCH_UID) != 0))
+            _exit(1);
+        (void)setenv("TMPDIR", place, 1);
+        treebench_open(&b);
+        if (work_sh("cd %s && mkdir -p far/off && echo x >far/off/x && chmod 400 far/off/x && "
+                    "chmod 500 far/off && rmdir %s && ln -s %s/far %s",
+                    b.dir, trees_tmp(b.trees), b.dir, trees_tmp(b.trees)) != 0)
+            _exit(2);
+        clean(&b);
+        if (work_sh("cd %s && test -d %s && test ! -h %s && test -z \"$(ls -A %s/trash)\" && "
+                    "test \"$(stat -c %%a far/off far/off/x | tr '\\n' ' ')\" = '500 400 '",
+                    b.dir, trees_tmp(b.trees), trees_tmp(b.trees), b.work) != 0)
+            _exit(3);
+        (void)work_sh("chmod 700 %s/far/off", b.dir);
+        treebench_close(&b);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    work_dir_remove(&place);
 }
 
 static void give_room(struct treebench *b)
