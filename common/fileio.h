@@ -65,7 +65,8 @@ int file_remove_tree(const char *path) MUST_CHECK;
 int file_disk_free(const char *path, uint64_t *bytes) MUST_CHECK;
 
 /* An advisory lock on a file (flock) that is made, mode 0666, when missing. `holder` is a line (at most 255 bytes) written into it for others
- * to read. Held by another: -ERR_BUSY, and that line, without control characters, is copied to `other` (256 bytes; empty when unknown). Ends with
+ * to read. Held by another: -ERR_BUSY, and that line, without control characters, is copied to `other` (256 bytes; empty when unknown: on a full
+ * disk the holder stays unnamed). Ends with
  * the process at the latest. Neither a link nor a file with a second name is used (-ERR_INVAL). */
 int file_lock_take(const char *path, const char *holder, struct file_lock **out, char other[256]) MUST_CHECK;
 void file_lock_free(struct file_lock **lock);

@@ -85,10 +85,12 @@ static int write_holder(int fd, const char *holder)
     do {
         done = pwrite(fd, line, n, 0);
     } while (done < 0 && errno == EINTR);
-    if (done < 0) {
-        return err_from_errno(errno);
+    int rc = done < 0 ? err_from_errno(errno) : (size_t)done == n ? 0 : -ERR_FULL;
+    if (rc != -ERR_FULL) {
+        return rc;
     }
-    return (size_t)done == n ? 0 : -ERR_FULL;
+    /* On a full disk the holder stays unnamed, the lock is held all the same. */
+    return ftruncate(fd, 0) == 0 ? 0 : err_from_errno(errno);
 }
 
 /* Locks the open file. -ERR_AGAIN: the path names another file by now. */

@@ -45,13 +45,14 @@ struct agent {
     struct loop_timer *pump;  /* to agent_pump() */
     struct loop_timer *retry; /* the disk was full, a write failed */
     bool swept;               /* what an earlier start left is dead */
-    bool no_room;             /* said so already */
+    char no_room[257];        /* why no work is taken: said so already; "" */
     bool window;              /* the timed window is open */
     bool stopping;
     int64_t stop_ns; /* until when delivery is waited for */
     agent_stopped_f *stopped;
     void *stopped_arg;
     uint32_t told_room; /* what the coordinator believes */
+    char told_why[257]; /* the same of no_room */
     struct buf stash;   /* frames that came in the window */
     /* what HELLO points to while it is sent */
     struct facts facts;

@@ -2,8 +2,11 @@
  * end. Everything that may be due is looked at whenever anything happened. */
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/fileio.h"
 #include "common/log.h"
 #include "common/loop.h"
+#include "common/num.h"
+#include "common/str.h"
 #include "worker/agent_int.h"
 #include "worker/conf.h"
 #include "worker/link.h"
@@ -14,10 +17,12 @@
 #include "worker/run/tree.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define RETRY (5 * CLOCK_SEC)
 #define DELIVERY (2 * CLOCK_SEC)
 #define DELIVERY_LOOK (20 * CLOCK_MS)
+#define FREE_STEP (64 * 1024)
 
 static bool is_idle(const struct agent *agent)
 {
@@ -28,8 +33,8 @@ uint32_t agent_room(const struct agent *agent)
 {
     size_t held = journal_queued(agent->journal) + (is_idle(agent) ? 0 : 1);
 
-    if (agent->stopping || !agent->swept || !spool_has_reserve(agent->spool) ||
-        held >= AGENT_AHEAD + 1)
+    if (agent->stopping || !agent->swept || agent->no_room[0] != '\0' ||
+        !spool_has_reserve(agent->spool) || held >= AGENT_AHEAD + 1)
         return 0;
     return (uint32_t)(AGENT_AHEAD + 1 - held);
 }
@@ -55,22 +60,44 @@ static bool settle_the_past(struct agent *agent)
     return true;
 }
 
+/* No work is begun, since `what` cannot be written to the folder of that name: said once in the log,
+ * and to the coordinator until it is over. What is free is told in steps, lest each byte be told. */
+static void no_room(struct agent *agent, const char *folder, const char *what, int err)
+{
+    char path[FILE_PATH_MAX], size[32];
+    uint64_t n = 0;
+
+    if (file_path(path, sizeof path, agent->conf->dir, folder) != 0 ||
+        file_disk_free(path, &n) != 0)
+        str_copy(path, sizeof path, agent->conf->dir);
+    if (agent->no_room[0] == '\0')
+        log_error("no work is taken: %s cannot be written to %s: %s; %s free", what, path,
+                  err_text(err), num_size_text(size, sizeof size, n));
+    snprintf(agent->no_room, sizeof agent->no_room, "%s cannot be written to %.150s: %s; %s free",
+             what, path, err_text(err),
+             num_size_text(size, sizeof size, n / FREE_STEP * FREE_STEP));
+}
+
 /* Whether a result is sure to fit on the disk. */
 static bool has_space(struct agent *agent)
 {
     int err = spool_refill(agent->spool);
 
-    if (err != 0 && !agent->no_room)
-        log_error("no work is taken: there is no room for results in %s: %s", agent->conf->dir,
-                  err_text(err));
-    if (err == 0 && agent->no_room)
-        log_info("there is room for results again");
+    if (err != 0)
+        no_room(agent, "spool", "results", err);
     /* A build may have filled the disk, and what it left is removed before the next one alone. */
     if (err != 0 && trees_give_room(agent->trees))
         log_warn("what builds left in %s is thrown away, as far as that is needed",
                  agent->conf->dir);
-    agent->no_room = err != 0;
     return err == 0;
+}
+
+static void there_is_room(struct agent *agent)
+{
+    if (agent->no_room[0] == '\0')
+        return;
+    log_info("there is room on the disk again: work is taken");
+    agent->no_room[0] = '\0';
 }
 
 /* False: something was not possible and is to be tried again. */
@@ -82,11 +109,10 @@ static bool begin_next(struct agent *agent)
         return true;
     err = journal_begin(agent->journal, agent->boot_id, clock_wall_ns());
     if (err != 0) {
-        log_error(
-            "the next run cannot be begun, since the journal cannot be written: %s; tried again",
-            err_text(err));
+        no_room(agent, "journal", "the journal", err);
         return false;
     }
+    there_is_room(agent);
     slot_start(agent->slot);
     return true;
 }
@@ -124,6 +150,8 @@ void agent_pump(struct agent *agent)
         good = false;
     if (good)
         good = begin_next(agent);
+    if (good)
+        there_is_room(agent);
     if (!good)
         loop_timer_set(agent->retry, RETRY);
     if (agent->window)

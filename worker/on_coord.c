@@ -105,6 +105,7 @@ void on_coord_hello(struct msg_hello *hello, void *arg)
     fill_held(agent, hello);
     hello->has_room = true;
     hello->room = agent->told_room = agent_room(agent);
+    agent->told_why[0] = '\0';
     hello->has_visit = true;
     hello->visit = journal_visit(agent->journal);
     hello->has_certificate_end_s = true;
@@ -206,13 +207,18 @@ void on_coord_say_state(uint64_t run, uint32_t attempt, enum phase phase, const 
 void on_coord_say_room(struct agent *agent)
 {
     struct msg m = {.type = MSG_READY};
+    char plain[257];
     uint32_t room = agent_room(agent);
 
-    if (!link_is_up(agent->link) || room == agent->told_room)
+    if (!link_is_up(agent->link) ||
+        (room == agent->told_room && str_eq(agent->no_room, agent->told_why)))
         return;
     m.u.ready.room = room;
-    if (link_send(agent->link, &m) == 0)
-        agent->told_room = room;
+    m.u.ready.text = agent->no_room[0] == '\0' ? NULL : words_copy(plain, sizeof plain, agent->no_room);
+    if (link_send(agent->link, &m) != 0)
+        return;
+    agent->told_room = room;
+    str_copy(agent->told_why, sizeof agent->told_why, agent->no_room);
 }
 
 static void say_taken(struct agent *agent, uint64_t run, uint32_t attempt)

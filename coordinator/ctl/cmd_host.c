@@ -12,6 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Why it takes no work, and since when. */
+static void describe_no_room(const json_t *host, struct buf *out)
+{
+    char span[32];
+
+    if (json_str(host, "no_room", NULL) == NULL)
+        return;
+    buf_printf(out, "; takes no work: %s, for %s", json_str(host, "no_room", ""), out_span(span, sizeof span, json_int(host, "no_room_age_ns", -1)));
+}
+
 /* "sweep/3 variant -j2: run, 12 s" of the first thing that a host does. */
 static void describe_now(const json_t *host, struct buf *out)
 {
@@ -23,6 +33,7 @@ static void describe_now(const json_t *host, struct buf *out)
 
     if (first == NULL) {
         buf_add_str(out, "nothing");
+        describe_no_room(host, out);
         return;
     }
     if (strcmp(jobs, "none") != 0)
@@ -31,10 +42,13 @@ static void describe_now(const json_t *host, struct buf *out)
                json_str(first, "phase", json_str(first, "state", "?")), out_span(span, sizeof span, json_int(first, "age_ns", -1)));
     if (json_int(first, "overdue_ns", 0) > 0)
         buf_printf(out, ", overdue for %s", out_span(span, sizeof span, json_int(first, "overdue_ns", 0)));
+    if (json_str(first, "text", NULL) != NULL)
+        buf_printf(out, ", %s", json_str(first, "text", ""));
     if (json_array_size(now) > 1)
         buf_printf(out, "; %zu more", json_array_size(now) - 1);
 }
 
+    describe_no_room(host, out);
 static void add_classes(const json_t *host, struct buf *out)
 {
     const json_t *classes = json_object_get(host, "classes");

@@ -334,6 +334,7 @@ void on_worker_message(struct peer *peer, const struct msg *msg)
         return;
     case MSG_READY:
         plan_ready(peer->net->rooms.plan, net_now(), peer->host, msg->u.ready.room);
+        plan_no_room(peer->net->rooms.plan, net_now(), peer->host, msg->u.ready.text);
         return;
     case MSG_BLOB_GET:
         on_blob_get(peer, &msg->u.blob_get);

@@ -250,6 +250,7 @@ int plan_host_up(struct plan *plan, struct plan_now now, int64_t id, const struc
     host->up = true;
     host->link_mono_ns = host->heard_mono_ns = now.mono_ns;
     host->room = hello->room;
+    host->no_room[0] = '\0';
     rc = compare_hello(plan, now, host, hello);
     if (rc == 0) {
         rc = plan_event(plan, now, EVENT_HOST_UP, 0, id, 0, host->name,
@@ -268,6 +269,7 @@ int plan_host_down(struct plan *plan, struct plan_now now, int64_t id, const cha
     host->up = false;
     host->link_mono_ns = now.mono_ns;
     host->room = 0;
+    host->no_room[0] = '\0';
     if (plan->failed != 0) {
         return plan->failed;
     }
@@ -299,6 +301,18 @@ void plan_ready(struct plan *plan, struct plan_now now, int64_t id, uint32_t roo
     }
     host->room = room > on_way ? room - on_way : 0;
     host->heard_mono_ns = now.mono_ns;
+}
+
+void plan_no_room(struct plan *plan, struct plan_now now, int64_t id, const char *text)
+{
+    struct plan_host *host = plan_find_host(plan, id);
+    if (host == NULL || !host->up) {
+        return;
+    }
+    if (host->no_room[0] == '\0') {
+        host->no_room_mono_ns = now.mono_ns;
+    }
+    str_copy(host->no_room, sizeof(host->no_room), text != NULL ? text : "");
 }
 
 /* --- one attempt --- */

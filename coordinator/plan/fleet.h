@@ -49,6 +49,9 @@ void plan_host_beat(struct plan *plan, struct plan_now now, int64_t host);
 
 /* READY: `room` assignments can be taken besides those held. */
 void plan_ready(struct plan *plan, struct plan_now now, int64_t host, uint32_t room);
+/* What else READY says: why no work is taken (a full disk), NULL: nothing is wrong. Writes nothing: it
+ * is shown while the link is up. */
+void plan_no_room(struct plan *plan, struct plan_now now, int64_t host, const char *text);
 /* TAKEN: the assignment is in the worker's journal. One that is no longer wanted is cancelled. */
 int plan_taken(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
                uint32_t attempt) MUST_CHECK;

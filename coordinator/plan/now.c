@@ -163,6 +163,9 @@ json_t *now_wait(const struct plan *plan, struct plan_now now, const struct plan
     if (keeper != NULL) {
         return wait_json("the machine", keeper->name, age);
     }
+    if (host->no_room[0] != '\0') {
+        return wait_json(host->no_room, host->name, now.mono_ns - host->no_room_mono_ns);
+    }
     if (host->room == 0) {
         return wait_json("room at the worker", host->name, age);
     }

@@ -94,6 +94,8 @@ struct plan_host {
     int64_t heard_mono_ns; /* last sign of life */
     int64_t stuck_mono_ns; /* since when nothing can be handed to it; PLAN_NEVER: it can */
     uint32_t room;
+    char no_room[PLAN_FLIGHT_TEXT]; /* why the worker takes no work, by its own word; "" */
+    int64_t no_room_mono_ns;        /* since when */
     struct plan_flight *flights;
     size_t flight_count, flight_room;
     uint64_t served;

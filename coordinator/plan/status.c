@@ -350,7 +350,11 @@ static int add_host(const struct model_host *row, void *arg)
     json_set(o, "link_age_ns",
              number_or_null(host != NULL && (up || row->boot_id != NULL),
                             host != NULL ? l->now.mono_ns - host->link_mono_ns : 0));
+    bool full = up && host->no_room[0] != '\0';
     json_set(o, "room", json_integer(up ? host->room : 0));
+    json_set(o, "no_room", text_or_null(full ? host->no_room : NULL));
+    json_set(o, "no_room_age_ns",
+             number_or_null(full, full ? l->now.mono_ns - host->no_room_mono_ns : 0));
     if (host != NULL) {
         rc = now_flights(l->plan, l->now, host, 0, &now);
     }

@@ -20,7 +20,18 @@ fill()
 }
 empty()
 {
-    rm -f "$1/ballast" "$1/ballast2"
+    rm -f "$1"/ballast*
+}
+# What ended runs gave back meanwhile is taken, too.
+fill_more()
+{
+    taken=$((${taken-0} + 1))
+    dd if=/dev/zero of="f-h1/ballast.$taken" bs=1k >/dev/null 2>&1
+}
+says_full()
+{
+    fill_more
+    grep -q "f-h1/.*no space left.* free\|f-h1/.* is full (.* free)" f-h1.log
 }
 made()
 {
@@ -42,11 +53,10 @@ says_log()
 cat >s.yaml <<'END'
 sweep: s
 workload:
-  run: echo $JFLAG; sleep 0.1
+  run: echo $JFLAG; sleep 0.3
 hosts: [h1]
 jobs: [1, 2]
 repeat: {warmup: 0, until: 20}
-retry: {interrupted: 10, invalid: 10}
 END
 
 # The worker. Its log lies elsewhere.
@@ -58,7 +68,15 @@ start s.out ms f sweep run --wait s.yaml
 sweep=$pid
 claim "attempts come in" wait_for 30 made s 4
 claim "the worker's disk is filled" fill f-h1
-claim "it says so" wait_for 30 grep -q -i "disk\|space\|full" f-h1.log
+claim "it says so, with the folder and what is free" wait_for 30 says_full
+shown()
+{
+    fill_more
+    ms f host list >hosts.out 2>&1 || return 1
+    grep -q "f-h1/.* free" hosts.out || return 1
+    ms f host show --json h1 >host.json && grep -q "f-h1/.* free" host.json
+}
+claim "host list and host show say so" wait_for 30 shown
 claim "it lives" alive "$(cat h1.pid)"
 before=$(csv f s outcome | wc -l)
 empty f-h1
@@ -67,6 +85,11 @@ more()
     [ "$(csv f s outcome | wc -l)" -gt "$((before + 1))" ]
 }
 claim "with room again it goes on by itself" wait_for 90 more
+no_retries()
+{
+    ! csv f s outcome | grep -q "interrupted\|invalid"
+}
+claim "no attempt was lost to the full disk" no_retries
 
 # The coordinator.
 claim "the coordinator's disk is filled" fill f/state

@@ -423,6 +423,11 @@ void fetch_keep(struct fetch *fetch, const uint8_t *hash)
         str_hex(fetch->keep, hash, FETCH_HASH);
 }
 
+const char *fetch_dir(const struct fetch *fetch)
+{
+    return fetch->store.dir;
+}
+
 bool fetch_progress(const struct fetch *fetch, uint64_t *have, uint64_t *size)
 {
     if (fetch->state == IDLE)

@@ -49,6 +49,8 @@ typedef void fetch_f(const struct fetch_result *result, void *arg);
  * (its bytes are checked again then). One at a time: -ERR_BUSY. */
 int fetch_get(struct fetch *fetch, const uint8_t hash[FETCH_HASH], uint64_t size, fetch_f *f,
               void *arg, struct diag *diag) MUST_CHECK;
+/* The folder of the archives; borrowed for the life of fetch. */
+const char *fetch_dir(const struct fetch *fetch);
 /* Forgets the wish, keeps what came. `f` is not called. */
 void fetch_cancel(struct fetch *fetch);
 /* The archive that is in use and must stay; NULL: none. */

@@ -103,16 +103,26 @@ static int64_t limit_of(const struct slot *slot, enum phase phase)
     }
 }
 
+void slot_arm(struct slot *slot)
+{
+    int64_t limit = limit_of(slot, slot->phase);
+
+    if (limit > 0)
+        loop_timer_set(slot->deadline, limit);
+}
+
 void slot_enter(struct slot *slot, enum phase phase, const char *why)
 {
     const struct msg_assign *a = slot->at.a;
-    int64_t limit;
 
     log_debug("run %" PRIu64 ": %s -> %s%s%s", a == NULL ? 0 : a->run,
               vocab_phase((int)slot->phase), vocab_phase((int)phase), why == NULL ? "" : ": ",
               why == NULL ? "" : why);
     slot->phase = phase;
     slot->retry = NULL;
+    if (phase != PHASE_FLUSH && phase != PHASE_IDLE)
+        slot_disk_has_room(slot);
+    memset(&slot->disk, 0, sizeof slot->disk);
     slot->phase_ns = clock_mono_ns();
     if (phase != PHASE_FLUSH) {
         slot->at.ending = ENDING_NONE;
@@ -123,9 +133,7 @@ void slot_enter(struct slot *slot, enum phase phase, const char *why)
     loop_timer_clear(slot->again);
     if (phase == PHASE_IDLE)
         return;
-    limit = limit_of(slot, phase);
-    if (limit > 0)
-        loop_timer_set(slot->deadline, limit);
+    slot_arm(slot);
     journal_phase(slot->conf.journal, phase, slot->at.fresh);
     slot->ops.state(a->run, a->attempt, phase, NULL, slot->arg);
 }
@@ -327,7 +335,8 @@ static void on_deadline(void *arg)
               "phase %s had no end within %s", vocab_phase((int)slot->phase), span);
 }
 
-/* What is tried again: a start, a quiet link, the writing of records. */
+/* What is tried again: a start, a quiet link, the writing of records, what a full disk kept from
+ * being written. */
 static void on_again(void *arg)
 {
     struct slot *slot;

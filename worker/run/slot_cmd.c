@@ -255,6 +255,38 @@ static int start(struct slot *slot, enum slot_cmd cmd, const struct env *env, st
     return step_start(slot->conf.loop, &spec, on_step, slot, &slot->step, diag);
 }
 
+static void run_again(struct slot *slot)
+{
+    slot_run_cmd(slot, slot->cmd);
+}
+
+/* There is no file for a command's output. `again` is called when there may be room for one. */
+static void no_output(struct slot *slot, enum slot_cmd cmd, int err, const struct diag *diag,
+                      void (*again)(struct slot *slot))
+{
+    const char *why = diag_first(diag)[0] != '\0' ? diag_first(diag) : err_text(err);
+
+    if (err == -ERR_FULL)
+        slot_wait_disk(slot, slot->conf.out_dir, why, again);
+    else
+        slot_fail(slot, OUTCOME_INTERRUPTED, "there is no file for the output of %s: %s",
+                  slot_cmd_word(cmd), why);
+}
+
+/* The output file of the timed command is made before the machine's lock is asked for: others must
+ * not wait for a machine that waits for room on a disk. */
+static void prepare_run(struct slot *slot)
+{
+    struct diag *diag = diag_new(4);
+    int err = slot_has_cmd(slot, CMD_RUN) ? make_output(slot, CMD_RUN, diag) : 0;
+
+    if (err != 0)
+        no_output(slot, CMD_RUN, err, diag, prepare_run);
+    else
+        slot_settle(slot);
+    diag_free(&diag);
+}
+
 /* After a command that was not needed, or ended well. */
 static void next(struct slot *slot, enum slot_cmd cmd)
 {
@@ -266,7 +298,7 @@ static void next(struct slot *slot, enum slot_cmd cmd)
         slot_tree_is_ready(slot);
         break;
     case CMD_RESET:
-        slot_settle(slot);
+        prepare_run(slot);
         break;
     case CMD_RUN:
         slot_enter(slot, PHASE_CHECK, NULL);
@@ -297,10 +329,9 @@ void slot_run_cmd(struct slot *slot, enum slot_cmd cmd)
         slot_fail(slot, OUTCOME_FAILED, "the environment of %s cannot be made: %s",
                   slot_cmd_word(cmd), diag_first(diag));
     } else if ((err = make_output(slot, cmd, diag)) != 0) {
-        slot_fail(slot, OUTCOME_INTERRUPTED, "there is no file for the output of %s: %s",
-                  slot_cmd_word(cmd),
-                  diag_first(diag)[0] != '\0' ? diag_first(diag) : err_text(err));
+        no_output(slot, cmd, err, diag, run_again);
     } else {
+        slot_disk_has_room(slot);
         note_dropped(slot, env);
         err = start(slot, cmd, env, diag);
         if (err == -ERR_BUSY)
@@ -383,6 +414,12 @@ static void say_failure(struct slot *slot, enum slot_cmd cmd, const struct step_
             buf_printf(text, "; its output ends: %s", buf_str(&tail));
     }
     buf_fini(&tail);
+    if (slot_disk_is_full(trees_work(slot->conf.trees))) {
+        char full[220];
+
+        slot_disk_text(trees_work(slot->conf.trees), full, sizeof full);
+        buf_printf(text, "; %s", full);
+    }
 }
 
 static void failed(struct slot *slot, enum slot_cmd cmd, const struct step_result *r)

@@ -4,6 +4,7 @@
  *     slot_tree.c   FETCH and SETUP up to the command
  *     slot_cmd.c    the five commands: environment, output, start, end
  *     slot_run.c    SETTLE and MEASURE
+ *     slot_disk.c   the wait for room on a full disk
  *     slot_out.c    FLUSH: the records */
 #ifndef MAKESPAN_WORKER_RUN_SLOT_INT_H
 #define MAKESPAN_WORKER_RUN_SLOT_INT_H
@@ -66,6 +67,14 @@ struct slot_attempt {
     size_t dropped_count;
 };
 
+/* The wait for room on a disk; since_ns is 0 when there is none. */
+struct slot_disk {
+    int64_t since_ns, tried_ns, told_ns;
+    uint64_t had;    /* bytes that were free and were not enough */
+    const char *dir; /* what is full; borrowed from its owner for the life of the slot */
+    void (*again)(struct slot *slot);
+};
+
 struct slot {
     unsigned magic;
     struct slot_conf conf; /* its strings are owned */
@@ -76,6 +85,7 @@ struct slot {
     struct loop_timer *deadline;      /* of the phase */
     struct loop_timer *again;         /* for what is tried again */
     void (*retry)(struct slot *slot); /* what that is, where the flags below do not say it */
+    struct slot_disk disk;
     struct meter *meter;
     struct slot_attempt at;
     enum slot_wish wish;
@@ -98,6 +108,8 @@ struct slot {
 
 /* The only writer of slot->phase: logs, writes it down, arms the deadline, tells upward. */
 void slot_enter(struct slot *slot, enum phase phase, const char *why);
+/* The phase may last as long as it may, from now on. */
+void slot_arm(struct slot *slot);
 /* Whether the attempt is to end early; then it is on its way, and the caller returns at once. To be
  * asked first in every callback. */
 bool slot_obeys_wish(struct slot *slot);
@@ -139,6 +151,20 @@ void slot_settle(struct slot *slot);
 /* The lock is held: opens the window and starts the timed command when the link is quiet. */
 void slot_measure(struct slot *slot);
 void slot_wait_quiet(struct slot *slot);
+
+/* --- slot_disk.c --- */
+
+/* Something could not be written in `dir` for want of room: waits, with the reason told upward, and
+ * calls `again` when more is free than was not enough, or now and then; while it waits the phase has
+ * no deadline. After a day the attempt is interrupted. */
+void slot_wait_disk(struct slot *slot, const char *dir, const char *why,
+                    void (*again)(struct slot *slot));
+/* What was waited for succeeded, if anything was. */
+void slot_disk_has_room(struct slot *slot);
+/* "the disk of DIR is full (4.0 KiB free)" */
+void slot_disk_text(const char *dir, char *dst, size_t room);
+/* Whether next to nothing is free there. */
+bool slot_disk_is_full(const char *dir);
 
 /* --- slot_out.c --- */
 /* Writes all records; again later when there is no room. */

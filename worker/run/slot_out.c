@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "common/version.h"
 #include "worker/os/os.h"
 #include "worker/run/journal.h"
@@ -276,14 +277,18 @@ static int write_all(struct slot *slot)
 
 void slot_flush(struct slot *slot)
 {
-    char text[256];
+    char text[257], disk[220];
     int err = write_all(slot);
 
     if (err == 0) {
         slot_finish(slot, true);
         return;
     }
-    snprintf(text, sizeof text, "the result cannot be written: %s; tried again", err_text(err));
+    if (err == -ERR_FULL)
+        slot_disk_text(spool_dir(slot->conf.spool), disk, sizeof disk);
+    else
+        str_copy(disk, sizeof disk, spool_dir(slot->conf.spool));
+    (void)snprintf(text, sizeof text, "the result waits to be written, %s: %s", err_text(err), disk);
     log_error("run %" PRIu64 ": %s", slot->at.a->run, text);
     slot->ops.state(slot->at.a->run, slot->at.a->attempt, PHASE_FLUSH, text, slot->arg);
     loop_timer_set(slot->again, AGAIN);

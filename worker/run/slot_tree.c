@@ -48,6 +48,8 @@ static void try_again(struct slot *slot, void (*what)(struct slot *slot))
 
 /* --- FETCH --- */
 
+static void bring_archive(struct slot *slot);
+
 static void on_fetched(const struct fetch_result *result, void *arg)
 {
     struct slot *slot;
@@ -56,6 +58,10 @@ static void on_fetched(const struct fetch_result *result, void *arg)
     slot->fetching = false;
     if (slot_obeys_wish(slot))
         return;
+    if (result->code == -ERR_FULL) {
+        slot_wait_disk(slot, fetch_dir(slot->conf.fetch), result->text, bring_archive);
+        return;
+    }
     if (result->code != 0) {
         slot_fail(slot, outcome_of(result->code), "the archive could not be had: %s", result->text);
         return;
@@ -72,8 +78,11 @@ static void bring_archive(struct slot *slot)
     slot->fetching = true;
     err = fetch_get(slot->conf.fetch, slot->at.a->blob.data, slot->at.a->blob_size, on_fetched,
                     slot, diag);
-    if (err != 0) {
+    if (err != 0)
         slot->fetching = false;
+    if (err == -ERR_FULL) {
+        slot_wait_disk(slot, fetch_dir(slot->conf.fetch), diag_first(diag), bring_archive);
+    } else if (err != 0) {
         slot_fail(slot, outcome_of(err), "the archive could not be had: %s", diag_first(diag));
     }
     diag_free(&diag);
@@ -88,6 +97,8 @@ void slot_fetch(struct slot *slot)
 }
 
 /* --- SETUP --- */
+
+static void enter_tree(struct slot *slot);
 
 static void on_tree(const struct tree_result *result, void *arg)
 {
@@ -108,6 +119,10 @@ static void on_tree(const struct tree_result *result, void *arg)
         /* The tree that was there turned out to be spoilt, and has to be made anew. */
         slot_enter(slot, PHASE_FETCH, result->text);
         bring_archive(slot);
+        return;
+    }
+    if (result->code == -ERR_FULL) {
+        slot_wait_disk(slot, trees_work(slot->conf.trees), result->text, enter_tree);
         return;
     }
     if (result->code != 0) {
@@ -183,6 +198,8 @@ static void enter_tree(struct slot *slot)
         slot->entering = false;
     if (err == -ERR_BUSY)
         try_again(slot, enter_tree);
+    else if (err == -ERR_FULL)
+        slot_wait_disk(slot, trees_work(slot->conf.trees), diag_first(diag), enter_tree);
     else if (err != 0)
         slot_fail(slot, outcome_of(err), "the source could not be made ready: %s",
                   diag_first(diag));
@@ -201,7 +218,9 @@ void slot_tree_is_ready(struct slot *slot)
     struct diag *diag = diag_new(2);
     int err = trees_ready(slot->conf.trees, diag);
 
-    if (err != 0)
+    if (err == -ERR_FULL)
+        slot_wait_disk(slot, trees_work(slot->conf.trees), diag_first(diag), slot_tree_is_ready);
+    else if (err != 0)
         slot_fail(slot, outcome_of(err), "the prepared tree could not be marked as ready: %s",
                   diag_first(diag));
     else
@@ -211,6 +230,8 @@ void slot_tree_is_ready(struct slot *slot)
 
 /* --- RESET --- */
 
+static void clean_home(struct slot *slot);
+
 static void on_clean(int code, void *arg)
 {
     struct slot *slot;
@@ -219,7 +240,9 @@ static void on_clean(int code, void *arg)
     slot->cleaning = false;
     if (slot_obeys_wish(slot))
         return;
-    if (code != 0)
+    if (code == -ERR_FULL)
+        slot_wait_disk(slot, trees_work(slot->conf.trees), "HOME and TMPDIR", clean_home);
+    else if (code != 0)
         slot_fail(slot, outcome_of(code), "HOME and TMPDIR could not be emptied: %s",
                   err_text(code));
     else
@@ -237,6 +260,8 @@ static void clean_home(struct slot *slot)
         slot->cleaning = false;
     if (err == -ERR_BUSY)
         try_again(slot, clean_home);
+    else if (err == -ERR_FULL)
+        slot_wait_disk(slot, trees_work(slot->conf.trees), diag_first(diag), clean_home);
     else if (err != 0)
         slot_fail(slot, outcome_of(err), "HOME and TMPDIR could not be emptied: %s",
                   diag_first(diag));

@@ -262,6 +262,11 @@ void spool_close(struct spool **spool)
 
 /* --- the reserve --- */
 
+const char *spool_dir(const struct spool *spool)
+{
+    return spool->dir;
+}
+
 bool spool_has_reserve(const struct spool *spool)
 {
     return spool->has_reserve;

@@ -59,6 +59,8 @@ int spool_add(struct spool *spool, const struct msg *msg) MUST_CHECK;
  * to be written again from spool_begin(). */
 int spool_commit(struct spool *spool) MUST_CHECK;
 
+/* Its folder; borrowed. */
+const char *spool_dir(const struct spool *spool);
 bool spool_has_reserve(const struct spool *spool);
 /* Makes the reserve again. 0, -ERR_FULL or another negative code. */
 int spool_refill(struct spool *spool);

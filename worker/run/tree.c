@@ -178,6 +178,11 @@ const char *trees_obj(const struct trees *trees)
     return trees->at.obj;
 }
 
+const char *trees_work(const struct trees *trees)
+{
+    return trees->at.work;
+}
+
 const char *trees_home(const struct trees *trees)
 {
     return trees->at.home;

@@ -95,6 +95,8 @@ int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct dia
  * longest, else the one that stands. What is thrown away is removed by a child, later. False: there was nothing, or a child is at work. */
 bool trees_give_room(struct trees *trees);
 
+/* The folder of all of them; borrowed for the life of trees. */
+const char *trees_work(const struct trees *trees);
 /* Absolute paths; valid for the life of trees (src: until the next trees_enter()). */
 const char *trees_src(const struct trees *trees);
 const char *trees_obj(const struct trees *trees);

@@ -5,10 +5,13 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +168,29 @@ Test(fileio_lock, links_and_other_kinds_of_file_are_refused)
     cr_assert_eq(stat("victim", &st), 0);
     cr_assert_eq(st.st_size, 8);
     cr_assert_null(lock);
+}
+
+Test(fileio_lock, a_holder_whose_name_cannot_be_written_holds_it)
+{
+    struct file_lock *lock = NULL;
+    struct file_lock *second = NULL;
+    char other[256] = "x";
+    if (geteuid() != 0) {
+        cr_skip_test("only root can mount a small disk");
+    }
+    cr_assert_eq(unshare(CLONE_NEWNS), 0);
+    cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    cr_assert_eq(mount("none", "/mnt", "tmpfs", 0, "size=64k"), 0);
+    int fd = open("/mnt/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert_geq(fd, 0);
+    while (write(fd, other, 1) == 1) {
+    }
+    close(fd);
+    cr_assert_eq(file_lock_take("/mnt/lock", "me", &lock, other), 0);
+    cr_assert_eq(file_lock_take("/mnt/lock", "you", &second, other), -ERR_BUSY);
+    cr_assert_str_empty(other);
+    file_lock_free(&lock);
+    cr_assert_eq(umount("/mnt"), 0);
 }
 
 Test(fileio_lock, what_the_file_says_is_cleaned)

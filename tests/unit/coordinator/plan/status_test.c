@@ -106,12 +106,57 @@ Test(status, of_a_sweep_has_what_is_promised)
     rig_free(&rig);
 }
 
+/* The age is that of the trouble, whatever is said of it later. */
+static json_t *no_room(struct rig *rig, const char *member)
+{
+    struct buf out = BUF_INIT;
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, "alpha", &out, NULL), 0);
+    json_t *doc = json_parse("hosts", buf_str(&out), out.len, NULL);
+    json_t *value = json_incref(
+        json_object_get(json_array_get(json_object_get(doc, "hosts"), 0), member));
+    json_decref(doc);
+    buf_fini(&out);
+    return value;
+}
+
+static bool says_no_room(struct rig *rig, const char *text, int64_t age_ns)
+{
+    json_t *said = no_room(rig, "no_room");
+    json_t *age = no_room(rig, "no_room_age_ns");
+    bool same = text == NULL ? json_is_null(said) && json_is_null(age)
+                             : strcmp(json_string_value(said), text) == 0 &&
+                                   json_integer_value(age) == age_ns;
+    json_decref(said);
+    json_decref(age);
+    return same;
+}
+
+Test(status, a_host_without_room_says_why_and_since_when)
+{
+    struct rig *rig = two_hosts();
+    int64_t id = rig->workers[0].id;
+    rig_up(rig, &rig->workers[0]);
+    cr_assert(says_no_room(rig, NULL, 0));
+    plan_no_room(rig->plan, rig->now, id, "full");
+    rig_pass(rig, CLOCK_SEC);
+    plan_no_room(rig->plan, rig->now, id, "fuller");
+    rig_pass(rig, CLOCK_SEC);
+    cr_assert(says_no_room(rig, "fuller", 2 * CLOCK_SEC));
+    plan_no_room(rig->plan, rig->now, id, NULL);
+    cr_assert(says_no_room(rig, NULL, 0));
+    plan_no_room(rig->plan, rig->now, id, "full");
+    rig_down(rig, &rig->workers[0]);
+    cr_assert(says_no_room(rig, NULL, 0), "what a lost host said is not known any more");
+    rig_free(&rig);
+}
+
 Test(status, of_hosts_has_what_is_promised)
 {
     static const char *const members[] = {"id",           "host",       "state",   "link",
                                           "link_age_ns",  "classes",    "cpus",    "memory_bytes",
                                           "boot_id",      "machine_id", "version", "joined_wall_ns",
-                                          "seen_wall_ns", "room",       "now",     NULL};
+                                          "seen_wall_ns", "room",       "no_room", "no_room_age_ns",
+                                          "now",          NULL};
     struct rig *rig = two_hosts();
     struct buf out = BUF_INIT;
     struct diag *diag = diag_new(2);
@@ -146,6 +191,7 @@ Test(status, of_hosts_has_what_is_promised)
     doc = json_parse("hosts", buf_str(&out), out.len, diag);
     h = json_array_get(json_object_get(doc, "hosts"), 0);
     cr_assert_str_eq(json_str(json_object_get(h, "facts"), "os", ""), "Linux");
+    cr_assert(json_is_null(json_object_get(h, "no_room")));
     json_decref(doc);
     buf_fini(&out);
     diag_free(&diag);

@@ -11,11 +11,9 @@
 #include "worker/run/tree.h"
 
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,51 +233,16 @@ Test(slot_end, what_an_earlier_start_left_is_reported)
 
 /* --- a full disk --- */
 
-static void fill_disk(const char *name)
-{
-    static const uint8_t zeros[4096];
-    char path[FILE_PATH_MAX];
-    struct file *file = NULL;
-
-    cr_assert_eq(file_path(path, sizeof path, rig.dir, name), 0);
-    cr_assert_eq(file_open(path, FILE_APPEND | FILE_CREATE, 0600, &file), 0);
-    while (file_append(file, zeros, sizeof zeros) == 0)
-        ;
-    file_close(&file);
-}
-
-static void empty_disk(const char *name)
-{
-    char path[FILE_PATH_MAX];
-
-    cr_assert_eq(file_path(path, sizeof path, rig.dir, name), 0);
-    cr_assert_eq(file_remove(path), 0);
-}
-
-/* The rig's folder becomes a small disk of its own. */
-static void make_small_disk(void)
-{
-    if (geteuid() != 0)
-        cr_skip_test("only root can mount a small disk");
-    slot_rig_close(&rig);
-    cr_assert_eq(unshare(CLONE_NEWNS), 0);
-    cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-    cr_assert_eq(
-        mount("none", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", "tmpfs", 0, "size=8m"),
-        0);
-    slot_rig_open(&rig, CONFINE_ALL);
-}
-
 Test(slot_end, on_a_full_disk_the_result_is_kept_and_the_bulk_left_out)
 {
     struct msg m = records_assign(1, 1);
 
-    make_small_disk();
+    slot_rig_small_disk(&rig);
     m.u.assign.command = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo go; sleep 0.2";
     slot_rig_start(&rig, &m);
     slot_rig_in_window(&rig);
     slot_rig_until(&rig, PHASE_MEASURE);
-    fill_disk("filler");
+    slot_rig_fill(&rig, "filler");
     slot_rig_wait(&rig);
     slot_rig_records(&rig, &got);
     cr_assert_eq(got.result->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
@@ -293,14 +256,14 @@ Test(slot_end, on_a_full_disk_without_reserve_it_waits)
 {
     struct msg m = records_assign(1, 1);
 
-    make_small_disk();
+    slot_rig_small_disk(&rig);
     m.u.assign.check = "echo here; sleep 0.2";
     slot_rig_start(&rig, &m);
     slot_rig_until_printed(&rig, PHASE_CHECK, "check");
     char path[FILE_PATH_MAX];
     cr_assert_eq(file_path(path, sizeof path, rig.dir, "spool/reserve"), 0);
     (void)!file_remove(path);
-    fill_disk("filler");
+    slot_rig_fill(&rig, "filler");
     for (int64_t end = clock_mono_ns() + 60 * CLOCK_SEC; rig.waits[0] == '\0';) {
         cr_assert_lt(clock_mono_ns(), end);
         loop_turn(rig.loop, CLOCK_SEC);
@@ -309,7 +272,7 @@ Test(slot_end, on_a_full_disk_without_reserve_it_waits)
     cr_assert_eq(slot_phase(rig.slot), PHASE_FLUSH);
     cr_assert_eq(spool_count(rig.spool), 0u);
     cr_assert(slot_cancel(rig.slot, 1, 1, "meanwhile"));
-    empty_disk("filler");
+    slot_rig_empty(&rig, "filler");
     slot_rig_wait(&rig);
     slot_rig_records(&rig, &got);
     cr_assert_eq(got.result->outcome, (uint32_t)OUTCOME_OK);

@@ -15,9 +15,11 @@
 #include "worker/run/tree.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define PATIENCE (60 * CLOCK_SEC)
@@ -48,6 +50,8 @@ static void on_window(bool open, void *arg)
     cr_assert(open != rig->window);
     rig->window = open;
     rig->windows += open;
+    if (!open && rig->fill_behind_window)
+        slot_rig_fill(rig, "filler");
 }
 
 static void on_done(uint64_t run, uint32_t attempt, bool spooled, void *arg)
@@ -63,17 +67,22 @@ static void on_done(uint64_t run, uint32_t attempt, bool spooled, void *arg)
 static const struct slot_ops OPS = {
     .state = on_state, .queued = queued, .window = on_window, .done = on_done};
 
-/* The coordinator's answer comes in a turn of its own. */
+/* The coordinator's answer comes in a turn of its own: all that is missing. */
 static void answer(void *arg)
 {
     struct slot_rig *rig = arg;
-    size_t n = rig->archive_len - (size_t)rig->ask_offset;
+    uint64_t have, size, last = UINT64_MAX;
 
     if (rig->archive == NULL)
         fetch_none(rig->fetch, rig->ask_hash, "no such archive");
-    else
-        fetch_data(rig->fetch, rig->ask_hash, rig->ask_offset, rig->archive_len,
-                   rig->archive + rig->ask_offset, n < rig->ask_length ? n : rig->ask_length);
+    while (rig->archive != NULL && fetch_progress(rig->fetch, &have, &size) && have != last &&
+           have < rig->archive_len) {
+        size_t n = rig->archive_len - (size_t)have;
+
+        last = have;
+        fetch_data(rig->fetch, rig->ask_hash, have, rig->archive_len, rig->archive + have,
+                   n < FETCH_PIECE ? n : FETCH_PIECE);
+    }
 }
 
 static void ask(const uint8_t hash[FETCH_HASH], uint64_t offset, uint32_t length, void *arg)
@@ -82,8 +91,8 @@ static void ask(const uint8_t hash[FETCH_HASH], uint64_t offset, uint32_t length
 
     rig->asked++;
     memcpy(rig->ask_hash, hash, FETCH_HASH);
-    rig->ask_offset = offset;
-    rig->ask_length = length;
+    (void)offset;
+    (void)length;
     loop_defer(rig->loop, answer, rig);
 }
 
@@ -179,6 +188,40 @@ void slot_rig_restart(struct slot_rig *rig, unsigned use)
 {
     unbuild(rig);
     build(rig, use);
+}
+
+void slot_rig_small_disk(struct slot_rig *rig)
+{
+    if (geteuid() != 0)
+        cr_skip_test("only root can mount a small disk");
+    slot_rig_close(rig);
+    cr_assert_eq(unshare(CLONE_NEWNS), 0);
+    cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    cr_assert_eq(
+        mount("none", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", "tmpfs", 0, "size=8m"),
+        0);
+    slot_rig_open(rig, CONFINE_ALL);
+}
+
+void slot_rig_fill(struct slot_rig *rig, const char *name)
+{
+    static const uint8_t zeros[4096];
+    char path[FILE_PATH_MAX];
+    struct file *file = NULL;
+
+    path_in(rig, name, path);
+    cr_assert_eq(file_open(path, FILE_APPEND | FILE_CREATE, 0600, &file), 0);
+    while (file_append(file, zeros, sizeof zeros) == 0)
+        ;
+    file_close(&file);
+}
+
+void slot_rig_empty(struct slot_rig *rig, const char *name)
+{
+    char path[FILE_PATH_MAX];
+
+    path_in(rig, name, path);
+    cr_assert_eq(file_remove(path), 0);
 }
 
 static int remove_log(const char *name, void *arg)

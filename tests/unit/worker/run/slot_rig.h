@@ -28,6 +28,7 @@ struct slot_rig {
     char waits[512]; /* the last text of a state */
     bool window;
     unsigned windows; /* how often it opened */
+    bool fill_behind_window; /* the disk is filled, with "filler", when the window is closed */
     bool done;
     bool spooled;
     size_t queued; /* what the link answers */
@@ -36,8 +37,6 @@ struct slot_rig {
     size_t archive_len;
     size_t asked;
     uint8_t ask_hash[32];
-    uint64_t ask_offset;
-    uint32_t ask_length;
 };
 
 /* `use`: CONFINE_* ways. */
@@ -45,6 +44,12 @@ void slot_rig_open(struct slot_rig *rig, unsigned use);
 void slot_rig_close(struct slot_rig *rig);
 /* Frees the slot and opens all of it again on the same folder, as a new start of the worker. */
 void slot_rig_restart(struct slot_rig *rig, unsigned use);
+
+/* The rig's folder becomes a small disk of its own, 8 MiB; skips the test for who may not mount. */
+void slot_rig_small_disk(struct slot_rig *rig);
+/* A file that takes what is free; and its end. */
+void slot_rig_fill(struct slot_rig *rig, const char *name);
+void slot_rig_empty(struct slot_rig *rig, const char *name);
 
 /* Begins the attempt. */
 void slot_rig_start(struct slot_rig *rig, const struct msg *assign);
