@@ -7,21 +7,29 @@
 
 #include <string.h>
 
-static void send_next(struct peer *peer, uint32_t call, const uint8_t *hash, uint64_t have, bool done)
+static void send_next(struct peer *peer, uint32_t call, const uint8_t *hash, uint64_t have)
 {
     struct msg m = {.type = MSG_BLOB_NEXT};
 
     m.u.blob_next.call = call;
     m.u.blob_next.hash = (struct msg_bytes){.data = hash, .len = MODEL_HASH};
     m.u.blob_next.have = have;
-    m.u.blob_next.done = done;
     peer_send(peer, &m);
+}
+
+/* All of it is here: to be said once its row, which may be of this turn, is committed. */
+static void hold_done(const struct call *call)
+{
+    struct held *h = held_add(call->peer->net, call->peer, HELD_NEXT);
+
+    h->call = call->number;
+    memcpy(h->hash, call->hash, sizeof h->hash);
+    h->have = call->total;
 }
 
 static void on_ended(struct blob_put *put, int code, const char *text, void *arg)
 {
     struct call *call = arg;
-    struct held *h;
 
     (void)put;
     if (code != 0) {
@@ -31,10 +39,7 @@ static void on_ended(struct blob_put *put, int code, const char *text, void *arg
         reply_failed(call->peer, call->number, code, diag);
         diag_free(&diag);
     } else {
-        h = held_add(call->peer->net, call->peer, HELD_NEXT);
-        h->call = call->number;
-        memcpy(h->hash, call->hash, sizeof h->hash);
-        h->have = call->total;
+        hold_done(call);
     }
     call_free(call);
 }
@@ -56,8 +61,10 @@ static void on_want(struct peer *peer, const struct msg_blob_want *w)
         memcpy(call->hash, w->hash.data, MODEL_HASH);
         call->total = w->total;
         err = blob_put_begin(peer->net->rooms.blob, call->hash, w->total, on_ended, call, &call->put, diag);
-        if (err == 0)
-            send_next(peer, w->call, call->hash, call->put == NULL ? w->total : blob_put_have(call->put), call->put == NULL);
+        if (err == 0 && call->put == NULL)
+            hold_done(call);
+        else if (err == 0)
+            send_next(peer, w->call, call->hash, blob_put_have(call->put));
         if (err != 0 || call->put == NULL)
             call_free(call);
     }
@@ -82,7 +89,7 @@ static void on_data(struct peer *peer, const struct msg_blob_data *d)
             reply_failed(peer, call->number, err, diag);
             call_free(call);
         } else if (blob_put_have(call->put) < call->total) {
-            send_next(peer, call->number, call->hash, blob_put_have(call->put), false);
+            send_next(peer, call->number, call->hash, blob_put_have(call->put));
         }
     }
     diag_free(&diag);

@@ -1,5 +1,6 @@
 /* blob_test.c: archives over the wire: put by an operator, pulled by a worker. */
 #include "coordinator/blob/blob.h"
+#include "coordinator/coord.h"
 #include "proto/close.h"
 #include "proto/digest.h"
 #include "tests/unit/whole/house.h"
@@ -215,5 +216,38 @@ Test(net_blob, what_is_put_on_a_full_disk_is_not_done)
         cr_expect(!next(&c, n)->done);
     }
     house_fill_disk(false);
+    finish(&c);
+}
+
+/* The file is there, and its row is written when it is asked for: that must be committed, too. */
+Test(net_blob, what_is_here_without_a_row_is_done_when_its_row_is_committed)
+{
+    struct cast c;
+    struct answer a;
+    begin(&c);
+    want(&c, 32, SIZE);
+    cr_expect_eq(next(&c, 0)->have, 0);
+    house_fill_disk(true);
+    for (uint64_t at = 0; at < SIZE; at += PIECE) {
+        piece(&c, at, SIZE - at < PIECE ? SIZE - at : PIECE);
+    }
+    HOUSE_WAIT(&c.h, guest_count(c.admin, MSG_REPLY) > 0);
+    house_fill_disk(false);
+    HOUSE_WAIT(&c.h, !coord_is_stuck(c.h.coord));
+    house_fill_disk(true);
+    guest_forget(c.admin);
+    uint32_t call = want(&c, 32, SIZE);
+    HOUSE_WAIT(&c.h,
+               guest_count(c.admin, MSG_REPLY) > 0 || guest_count(c.admin, MSG_BLOB_NEXT) > 0);
+    house_idle(&c.h);
+    cr_expect_eq(guest_count(c.admin, MSG_BLOB_NEXT), 0, "nothing is done that is not committed");
+    cr_assert(guest_answered(c.admin, call, &a));
+    cr_expect_eq(a.exit, 3);
+    answer_free(&a);
+    house_fill_disk(false);
+    HOUSE_WAIT(&c.h, !coord_is_stuck(c.h.coord));
+    guest_forget(c.admin);
+    want(&c, 32, SIZE);
+    cr_expect(next(&c, 0)->done);
     finish(&c);
 }
