@@ -322,7 +322,7 @@ Test(spec_shell, no_value_gets_out_of_random_commands)
         struct buf run = BUF_INIT;
         const char *command = NULL;
         char output[512];
-        size_t count = 1 + prng_below(&g, 12);
+        size_t count = (size_t)(1 + prng_below(&g, 12));
         for (size_t k = 0; k < count; k++) {
             buf_add_str(&run, pieces[prng_below(&g, ARRAY_LEN(pieces))]);
         }

@@ -81,7 +81,7 @@ static void put(struct cast *c)
         cr_assert_eq(next(c, n)->call, call);
         cr_assert_leq(have, SIZE);
         if (have < SIZE) {
-            piece(c, have, SIZE - have < PIECE ? SIZE - have : PIECE);
+            piece(c, have, SIZE - have < PIECE ? (size_t)(SIZE - have) : PIECE);
         }
         n++;
     }
@@ -164,7 +164,7 @@ Test(net_blob, bytes_of_another_hash_are_refused)
     c.hash[0] ^= 1;
     uint32_t call = want(&c, 32, SIZE);
     cr_expect_eq(next(&c, 0)->have, 0);
-    for (uint64_t at = 0; at < SIZE; at += PIECE) {
+    for (size_t at = 0; at < SIZE; at += PIECE) {
         piece(&c, at, SIZE - at < PIECE ? SIZE - at : PIECE);
     }
     HOUSE_WAIT(&c.h, guest_count(c.admin, MSG_REPLY) > 0);
@@ -204,7 +204,7 @@ Test(net_blob, what_is_put_on_a_full_disk_is_not_done)
     uint32_t call = want(&c, 32, SIZE);
     cr_expect_eq(next(&c, 0)->have, 0);
     house_fill_disk(true);
-    for (uint64_t at = 0; at < SIZE; at += PIECE) {
+    for (size_t at = 0; at < SIZE; at += PIECE) {
         piece(&c, at, SIZE - at < PIECE ? SIZE - at : PIECE);
     }
     HOUSE_WAIT(&c.h, guest_count(c.admin, MSG_REPLY) > 0);
