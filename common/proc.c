@@ -47,6 +47,7 @@ struct proc {
     bool reaped;    /* `end` is whole; the process is no more */
     bool delivered; /* the callback was called; no longer in the list */
     bool forgotten; /* by proc_free(): nobody waits for its end */
+    int64_t rss_floor; /* see proc_start.h */
     proc_end_f *f;
     void *arg;
     struct proc_end end;
@@ -92,6 +93,9 @@ static void reap(struct proc *proc, int64_t now)
     proc->end.end_ns = now;
     if (pid == proc->pid) {
         fill_end(&proc->end, status, &ru);
+        if (proc->end.usage.max_rss_bytes <= proc->rss_floor) {
+            proc->end.usage.max_rss_bytes = -1;
+        }
         return;
     }
     proc->end.exit_status = STATUS_UNKNOWN;
@@ -280,23 +284,23 @@ static bool watch(struct proc *proc)
 int proc_spawn(struct loop *loop, const struct proc_spec *spec, proc_end_f *f, void *arg, struct proc **out,
                struct diag *diag)
 {
-    pid_t pid = -1;
-    int64_t start_ns = 0;
-    int rc = proc_start_child(spec, &pid, &start_ns, diag);
+    struct proc_started started;
+    int rc = proc_start_child(spec, &started, diag);
     if (rc != 0) {
         return rc;
     }
     struct proc *proc = mem_xzalloc(sizeof(*proc));
     proc->magic = PROC_MAGIC;
     proc->children = children_of(loop);
-    proc->pid = pid;
+    proc->pid = started.pid;
+    proc->rss_floor = started.rss_floor;
     proc->f = f;
     proc->arg = arg;
-    proc->end.start_ns = start_ns;
+    proc->end.start_ns = started.start_ns;
     if (!watch(proc)) {
         rc = diag_error(diag, ERR_SYS, "cannot watch the child %s: %s", spec->argv[0], strerror(errno));
-        kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        kill(started.pid, SIGKILL);
+        while (waitpid(started.pid, NULL, 0) < 0 && errno == EINTR) {
         }
         destroy(proc);
         return rc;

@@ -32,11 +32,17 @@ struct proc_spec {
     uint64_t file_size_limit; /* RLIMIT_FSIZE in bytes; 0: leave */
     bool no_core;             /* RLIMIT_CORE 0 */
     bool no_new_privs;        /* PR_SET_NO_NEW_PRIVS where there is one */
+    bool own_memory;          /* usage.max_rss_bytes is to be the child's alone, else -1: see proc_usage */
 };
 
 #define PROC_SPEC_INIT {.in_fd = -1, .out_fd = -1, .err_fd = -1}
 
-/* What wait4() says of one child and its waited-for children. */
+/* What wait4() says of one child and its waited-for children.
+ *
+ * A system may count the memory that a process has until it executes its program (Linux: the peak of this process, in whose memory a child of
+ * vfork() runs) to max_rss_bytes, which hides what a small program needs. With `own_memory` in its spec a child gets a copy of this process's
+ * memory and gives all that is large of it back before it executes, so that not much more than 1 MiB is counted; its start_ns is taken after
+ * that. Where this cannot be done, a value that may be this process's own is -1, unknown, and one that is larger than that is the child's. */
 struct proc_usage {
     int64_t user_ns;
     int64_t sys_ns;

@@ -1,5 +1,8 @@
 /* proc_start.c: making a child process by vfork(). Owns the way from a description to exec; what becomes of the child is proc.c's.
  *
+ * With `own_memory` it is a copy of this process that is made smaller before it executes: the peak of the parent's memory would count as the
+ * child's. Then all that the child needs lies in a block of its own, since it gives the rest of the memory back.
+ *
  * vfork() costs the same whatever the size of this process, and the child runs in this process's memory until it executes: it only makes
  * system calls, on what the parent has prepared in a plan, and says in the plan which step failed. All signals are blocked meanwhile. */
 #include "common/proc_start.h"
@@ -15,8 +18,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +67,10 @@ static const char *const step_texts[] = {
 /* What the parent prepares, and what the child reports. */
 struct plan {
     const struct proc_spec *spec;
+    char *const *argv;
     const char *const *env;
+    const void *block; /* own_memory: where all of this lies; else NULL */
+    size_t block_size;
     char **programs; /* paths to try in turn */
     size_t program_count;
     int fds[STANDARD_FDS]; /* all above the standard ones, so that none is overwritten before it is used */
@@ -73,6 +81,7 @@ struct plan {
     int64_t start_ns;
     volatile enum step failed;
     volatile int errno_value;
+    volatile bool shed; /* the child counts its own memory alone */
 };
 
 NORETURN static void fail(struct plan *plan, enum step step, int errno_value)
@@ -141,7 +150,7 @@ NORETURN static void execute(struct plan *plan)
 {
     int reason = ENOENT;
     for (size_t i = 0; i < plan->program_count; i++) {
-        execve(plan->programs[i], (char *const *)(uintptr_t)plan->spec->argv, (char *const *)(uintptr_t)plan->env);
+        execve(plan->programs[i], plan->argv, (char *const *)(uintptr_t)plan->env);
         if (errno == EACCES) {
             reason = EACCES;
         } else if (errno != ENOENT && errno != ENOTDIR) {
@@ -156,6 +165,10 @@ NORETURN static void run_child(struct plan *plan)
     const struct proc_spec *spec = plan->spec;
     struct sigaction dflt;
     sigset_t none;
+    if (plan->block != NULL) {
+        plan->shed = compat_shed_memory(plan->block, plan->block_size) == 0;
+        plan->start_ns = clock_mono_ns();
+    }
     memset(&dflt, 0, sizeof(dflt));
     dflt.sa_handler = SIG_DFL;
     for (size_t i = 0; i < plan->reset_count; i++) {
@@ -188,10 +201,93 @@ NORETURN static void run_child(struct plan *plan)
 __attribute__((noinline)) static pid_t make_child(struct plan *plan)
 {
     plan->start_ns = clock_mono_ns();
-    pid_t pid = vfork();
+    pid_t pid = plan->block != NULL ? compat_fork_waiting() : vfork();
     if (pid == 0) {
         run_child(plan);
     }
+    return pid;
+}
+
+/* --- a plan that lies in a block of its own --- */
+
+/* What is laid into the block; with a NULL block it is only counted. */
+struct laying {
+    char *block;
+    size_t used;
+};
+
+static void *lay(struct laying *l, const void *bytes, size_t n)
+{
+    size_t at = (l->used + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    l->used = at + n;
+    return l->block == NULL ? NULL : memcpy(l->block + at, bytes, n);
+}
+
+/* `count` strings and a NULL behind them. */
+static void *lay_texts(struct laying *l, const char *const *texts, size_t count)
+{
+    size_t size = (count + 1) * sizeof(char *);
+    size_t at = (l->used + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    char **list = l->block == NULL ? NULL : (void *)(l->block + at);
+    l->used = at + size;
+    for (size_t i = 0; i < count; i++) {
+        char *copy = lay(l, texts[i], strlen(texts[i]) + 1);
+        if (list != NULL) {
+            list[i] = copy;
+        }
+    }
+    if (list != NULL) {
+        list[count] = NULL;
+    }
+    return list;
+}
+
+static size_t count_texts(const char *const *texts)
+{
+    size_t n = 0;
+    while (texts[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+static struct plan *lay_plan(struct laying *l, const struct plan *plan)
+{
+    struct plan *p = lay(l, plan, sizeof(*plan));
+    struct proc_spec *spec = lay(l, plan->spec, sizeof(*plan->spec));
+    void *argv = lay_texts(l, plan->spec->argv, count_texts(plan->spec->argv));
+    void *env = lay_texts(l, plan->env, count_texts(plan->env));
+    void *programs = lay_texts(l, (const char *const *)plan->programs, plan->program_count);
+    char *cwd = plan->spec->cwd == NULL ? NULL : lay(l, plan->spec->cwd, strlen(plan->spec->cwd) + 1);
+    if (p != NULL) {
+        spec->cwd = cwd;
+        p->spec = spec;
+        p->argv = argv;
+        p->env = env;
+        p->programs = programs;
+        p->block = l->block;
+        p->block_size = l->used;
+    }
+    return p;
+}
+
+/* Makes the child from a copy of the plan that both see. -1 when there can be no such child: the plan says nothing of it. */
+static pid_t make_own_memory_child(struct plan *plan)
+{
+    struct laying count = {NULL, 0};
+    (void)lay_plan(&count, plan);
+    void *block = mmap(NULL, count.used, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+        return -1;
+    }
+    struct laying l = {block, 0};
+    struct plan *copy = lay_plan(&l, plan);
+    pid_t pid = make_child(copy);
+    plan->start_ns = copy->start_ns;
+    plan->failed = copy->failed;
+    plan->errno_value = copy->errno_value;
+    plan->shed = copy->shed;
+    munmap(block, count.used);
     return pid;
 }
 
@@ -289,6 +385,13 @@ static void list_signals(struct plan *plan)
     }
 }
 
+/* Bytes that this process had at most. */
+static int64_t own_peak(void)
+{
+    struct rusage ru;
+    return getrusage(RUSAGE_SELF, &ru) == 0 ? (int64_t)ru.ru_maxrss * 1024 : INT64_MAX;
+}
+
 static int report(const struct plan *plan, struct diag *diag)
 {
     const struct proc_spec *spec = plan->spec;
@@ -300,9 +403,11 @@ static int report(const struct plan *plan, struct diag *diag)
     return diag_error(diag, code, "cannot %s %s: %s", step_texts[plan->failed], spec->argv[0], why);
 }
 
-int proc_start_child(const struct proc_spec *spec, pid_t *pid, int64_t *start_ns, struct diag *diag)
+int proc_start_child(const struct proc_spec *spec, struct proc_started *out, struct diag *diag)
 {
-    struct plan plan = {.spec = spec, .env = spec->env != NULL ? spec->env : env_default};
+    struct plan plan = {.spec = spec,
+                        .argv = (char *const *)(uintptr_t)spec->argv,
+                        .env = spec->env != NULL ? spec->env : env_default};
     sigset_t all;
     sigset_t before;
     pid_t child = -1;
@@ -312,7 +417,12 @@ int proc_start_child(const struct proc_spec *spec, pid_t *pid, int64_t *start_ns
         list_signals(&plan);
         sigfillset(&all);
         sigprocmask(SIG_SETMASK, &all, &before);
-        child = make_child(&plan);
+        if (spec->own_memory) {
+            child = make_own_memory_child(&plan);
+        }
+        if (child < 0) {
+            child = make_child(&plan);
+        }
         plan.errno_value = child < 0 ? errno : plan.errno_value;
         sigprocmask(SIG_SETMASK, &before, NULL);
     } else {
@@ -327,8 +437,10 @@ int proc_start_child(const struct proc_spec *spec, pid_t *pid, int64_t *start_ns
     }
     free(plan.programs);
     if (child > 0 && plan.failed == STEP_NONE) {
-        *pid = child;
-        *start_ns = plan.start_ns;
+        *out = (struct proc_started){.pid = child, .start_ns = plan.start_ns, .rss_floor = -1};
+        if (spec->own_memory && !plan.shed) {
+            out->rss_floor = own_peak();
+        }
         return 0;
     }
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {

@@ -5,7 +5,9 @@
 
 #include "common/attr.h"
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Monotonic nanoseconds that go on while the system is suspended; where there are none, the monotonic clock. */
 int64_t compat_boot_ns(void);
@@ -17,6 +19,14 @@ int compat_pidfd_open(int64_t pid) MUST_CHECK;
 int compat_no_new_privs(void) MUST_CHECK;
 /* As above: no further groups, this group, this user, for good. */
 int compat_become_user(uint32_t uid, uint32_t gid) MUST_CHECK;
+
+/* A child with a copy of this process's memory; this process stands still until the child executes or ends, as after vfork(). As fork(); -1 with
+ * errno where there is no such thing. The child makes system calls only. */
+pid_t compat_fork_waiting(void);
+/* In such a child: gives back the memory that the copy has and that only the parent needs (large private anonymous areas, without the stack and
+ * what lies within `keep`), and takes what is left as the peak of its memory. The system accounts this peak to the program that the child
+ * executes. 0, or an errno value: then the peak stays that of the copy, or of the parent. */
+int compat_shed_memory(const void *keep, size_t n) MUST_CHECK;
 
 /* Orphaned descendants become children of this process. 0 or a negative code. */
 int compat_subreaper(void) MUST_CHECK;

@@ -34,6 +34,19 @@ int compat_become_user(uint32_t uid, uint32_t gid)
     return 0;
 }
 
+pid_t compat_fork_waiting(void)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
+int compat_shed_memory(const void *keep, size_t n)
+{
+    (void)keep;
+    (void)n;
+    return ENOSYS;
+}
+
 int compat_subreaper(void)
 {
     return -ERR_UNSUP;

