@@ -30,11 +30,12 @@ enum {
     SPEC_MAX_PAIRS = 16384,   /* planned comparisons of variants */
     SPEC_MAX_HOSTS = 1024,    /* selectors, and likewise keys of `per` */
     SPEC_MAX_PARAMS = 256,
-    SPEC_MAX_ENV = 64, /* variables of one variant */
+    SPEC_MAX_ENV = 64, /* variables of one variant, of all its axes together */
     SPEC_MAX_AXES = 8,
     SPEC_MAX_JOBS = 256, /* items of `jobs` */
     SPEC_MAX_LOOKS = 16,
-    SPEC_MAX_VALUE = 4096,    /* bytes of a parameter's or variable's value, and of a path */
+    SPEC_MAX_VALUE = 4096,    /* bytes of a parameter's value, and of NAME=VALUE in `env` */
+    SPEC_MAX_PATH = 1023,     /* bytes of a source's path or URL */
     SPEC_MAX_COMMAND = 65536, /* bytes of a command after parameters are put in */
     SPEC_MAX_RUNS = 10000,    /* `until: N` and the last look */
     SPEC_MAX_OBJ = 64,        /* storages of `obj` */

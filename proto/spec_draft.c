@@ -353,6 +353,7 @@ static void multiply(struct spec_ctx *ctx, struct lookup *l, const struct spec_a
 {
     struct spec *spec = ctx->spec;
     bool too_long = false;
+    bool too_many = false;
     for (size_t i = 0; i < total && !spec->full; i++) {
         const struct spec_facet *facets[SPEC_MAX_AXES + 1];
         size_t rest = i;
@@ -370,6 +371,12 @@ static void multiply(struct spec_ctx *ctx, struct lookup *l, const struct spec_a
                          "the variant's name `%s` would be longer than %d bytes",
                          spec_show(spec, d->variant.name), NAME_ROOM);
             too_long = true;
+        }
+        if (d->variant.env_count > SPEC_MAX_ENV && !too_many) {
+            spec_mistake(ctx, d->variant.pos, ERR_LIMIT,
+                         "the variant `%s` has more than %d variables",
+                         spec_show(spec, d->variant.name), SPEC_MAX_ENV);
+            too_many = true;
         }
         d->variant.index = (uint32_t)spec->draft_count;
         find_exprs(spec, l, facets, n, d);

@@ -48,6 +48,18 @@ static bool check_env_name(struct spec_ctx *ctx, const struct yaml_node *key, co
     return true;
 }
 
+/* NAME=VALUE is one text where it travels to a worker. */
+static bool check_env_size(struct spec_ctx *ctx, const struct yaml_node *key,
+                           const struct yaml_node *node, const char *value)
+{
+    if (strlen(key->text) + 1 + strlen(value) <= SPEC_MAX_VALUE) {
+        return true;
+    }
+    spec_mistake(ctx, spec_pos_of(node), ERR_LIMIT, "env: `%s` with its value has more than %d bytes",
+                 spec_show(ctx->spec, key->text), SPEC_MAX_VALUE);
+    return false;
+}
+
 static void read_env(struct spec_ctx *ctx, const struct yaml_node *node, struct spec_facet *out)
 {
     if (node->kind != YAML_MAP || node->count == 0) {
@@ -67,7 +79,7 @@ static void read_env(struct spec_ctx *ctx, const struct yaml_node *node, struct 
     for (size_t i = 0; i < node->count; i++) {
         bool fine = check_env_name(ctx, node->keys[i], "env");
         const char *value = spec_read_value(ctx, node->items[i], "env");
-        if (fine && value != NULL) {
+        if (fine && value != NULL && check_env_size(ctx, node->keys[i], node->items[i], value)) {
             env[n].name = spec_copy(ctx->spec, node->keys[i]->text);
             env[n].value = value;
             n++;

@@ -21,7 +21,7 @@ static bool is_remote(const char *path)
 
 static const char *read_path(struct spec_ctx *ctx, const struct yaml_node *node, const char *what)
 {
-    const char *path = spec_read_clean(ctx, node, what, SPEC_MAX_VALUE);
+    const char *path = spec_read_clean(ctx, node, what, SPEC_MAX_PATH);
     if (path == NULL) {
         return NULL;
     }
