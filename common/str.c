@@ -125,7 +125,9 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edit distance by optimal string alignment: insert, delete, replace, swap of neighbours. Both at most NEAREST_MAX_BYTES long. */
+/* Edit distance by optimal string alignment: insert, delete, replace, swap of neighbours; or some number above NEAREST_MAX_EDITS when it is that far.
+ * Both at most NEAREST_MAX_BYTES long, and neither more than NEAREST_MAX_EDITS longer than the other. A cell that lies further from the diagonal stands
+ * for that many inserts or deletes, and is not computed: a sweep file may ask for many words. */
 static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t rows[3][NEAREST_MAX_BYTES + 1];
@@ -134,11 +136,15 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
     size_t *row = rows[2];
     for (size_t j = 0; j <= nb; j++) {
         last[j] = j;
-        before[j] = 0;
     }
     for (size_t i = 1; i <= na; i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
+        size_t first = i > NEAREST_MAX_EDITS ? i - NEAREST_MAX_EDITS : 1;
+        size_t end = min_size(nb, i + NEAREST_MAX_EDITS);
+        row[first - 1] = first == 1 ? i : NEAREST_MAX_EDITS + 1;
+        if (end < nb) {
+            row[end + 1] = NEAREST_MAX_EDITS + 1;
+        }
+        for (size_t j = first; j <= end; j++) {
             size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
             size_t d = min_size(min_size(last[j] + 1, row[j - 1] + 1), last[j - 1] + cost);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {

@@ -15,7 +15,7 @@ struct yaml_node;
 
 #define SPEC_NO_EXPR UINT32_MAX
 #define SPEC_TEXT_MAX 256   /* bytes of a revision, a kernel, and other short texts */
-#define SPEC_MAX_HINTS 1000 /* mistakes after which no nearest name is searched any more */
+#define SPEC_MAX_HINTS 100  /* mistakes after which no nearest name is searched any more */
 
 enum spec_key {
 #define SPEC_KEY(key, word) SPEC_KEY_##key,

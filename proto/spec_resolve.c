@@ -105,7 +105,8 @@ static void check_name(struct spec_ctx *ctx, const char *what, const char *name,
     for (size_t i = 0; i < spec->variant_count; i++) {
         names[i] = spec->variants[i].name;
     }
-    const char *near = str_nearest(name, names, spec->variant_count);
+    const char *near =
+        ctx->mistakes < SPEC_MAX_HINTS ? str_nearest(name, names, spec->variant_count) : NULL;
     if (near != NULL) {
         spec_mistake(ctx, pos, ERR_NOTFOUND, "%s: there is no variant `%s`; did you mean `%s`?",
                      what, name, near);

@@ -3,6 +3,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/prng.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -163,6 +164,56 @@ Test(str, copy_truncates)
     cr_assert_str_eq(dst, "abcde");
     cr_assert_eq(str_copy(dst, 1, "q"), 1);
     cr_assert_str_eq(dst, "");
+}
+
+/* Edits by the whole table: insert, delete, replace, swap of neighbours. */
+static size_t count_edits(const char *a, const char *b)
+{
+    size_t t[16][16];
+    size_t na = strlen(a);
+    size_t nb = strlen(b);
+    for (size_t i = 0; i <= na; i++) {
+        for (size_t j = 0; j <= nb; j++) {
+            size_t d = i == 0 ? j : i;
+            if (i > 0 && j > 0) {
+                size_t other = t[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+                d = t[i - 1][j] + 1;
+                d = t[i][j - 1] + 1 < d ? t[i][j - 1] + 1 : d;
+                d = other < d ? other : d;
+                if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && t[i - 2][j - 2] + 1 < d) {
+                    d = t[i - 2][j - 2] + 1;
+                }
+            }
+            t[i][j] = d;
+        }
+    }
+    return t[na][nb];
+}
+
+Test(str, nearest_finds_what_two_edits_reach_and_nothing_else)
+{
+    struct prng g;
+    prng_init(&g, 7);
+    size_t found = 0;
+    for (int round = 0; round < 20000; round++) {
+        char word[16];
+        char other[16];
+        size_t n = 5 + prng_below(&g, 8);
+        size_t m = n - 3 + prng_below(&g, 7);
+        for (size_t i = 0; i < n; i++) {
+            word[i] = (char)('a' + prng_below(&g, 3));
+        }
+        for (size_t i = 0; i < m; i++) {
+            other[i] = i < n && prng_below(&g, 4) > 0 ? word[i] : (char)('a' + prng_below(&g, 3));
+        }
+        word[n] = other[m] = '\0';
+        size_t edits = count_edits(word, other);
+        const char *const candidates[] = {other};
+        bool want = edits <= 2 && edits * 2 < n;
+        cr_assert_eq(str_nearest(word, candidates, 1) != NULL, want, "'%s' and '%s': %zu edits", word, other, edits);
+        found += want;
+    }
+    cr_expect(found > 1000 && found < 19000, "%zu", found);
 }
 
 Test(str, nearest)

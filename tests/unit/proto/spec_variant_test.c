@@ -436,3 +436,26 @@ Test(spec_variant, plans_pairs)
     spec_free(&spec);
     buf_fini(&out);
 }
+
+/* Each search looks at every variant; a file may name wrong ones by the thousand. */
+Test(spec_variant, nearest_names_are_searched_for_the_first_mistakes_only)
+{
+    struct buf text = BUF_INIT;
+    struct buf messages = BUF_INIT;
+    size_t hints = 0;
+    buf_add_str(&text, "sweep: s\nworkload: {run: x}\nvariants: [{name: first, env: {A: a}}, {name: "
+                       "second, env: {A: b}}]\ncompare:\n");
+    for (int i = 0; i < 120; i++) {
+        buf_add_str(&text, "- {base: first, head: secnd}\n");
+    }
+    struct spec *spec = help_read(buf_str(&text), &messages);
+    cr_expect_null(spec);
+    for (const char *p = buf_str(&messages); (p = strstr(p, "did you mean `second`?")) != NULL; p++) {
+        hints++;
+    }
+    cr_expect_eq(hints, 100, "%zu", hints);
+    cr_expect_not_null(strstr(buf_str(&messages), "s.yaml:124:23: compare: there is no variant `secnd`\n"));
+    spec_free(&spec);
+    buf_fini(&text);
+    buf_fini(&messages);
+}
