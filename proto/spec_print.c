@@ -39,7 +39,7 @@ static void print_jobs(const struct spec_settings *s, struct buf *out)
             if (item->first != item->last) {
                 buf_printf(out, "..%" PRId32, item->last);
             }
-            if (item->step != 1) {
+            if (item->first != item->last && item->step != 1) {
                 buf_printf(out, "/%" PRId32, item->step);
             }
             break;

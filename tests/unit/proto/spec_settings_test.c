@@ -234,7 +234,7 @@ Test(spec_settings, what_is_printed_is_read_back)
 {
     static const char *const tops[] = {
         "",
-        "jobs: [max, 4096, 1..3/2, 0.0001%, 1000%]\ntolerance: 0.1001%\nerror: {pass: 49.9999%, "
+        "jobs: [max, 4096, 1..3/2, 7..7/2, 0.0001%, 1000%]\ntolerance: 0.1001%\nerror: {pass: 49.9999%, "
         "blame: 0.1%}\n",
         "repeat: {warmup: 0, until: 10000, looks: [2, 10000], budget: 61s}\nmemory: {per_job: "
         "1TB}\npriority: gate\n",
