@@ -68,9 +68,12 @@ static void marks(struct buf *out, const struct report_attempt *a)
 static void identity(const struct report *report, const struct report_cell *c, const struct report_attempt *a, struct buf *out)
 {
     const struct model_sweep *s = &report->data->sweep;
+    struct buf sweep = BUF_INIT;
     char jobs[16];
 
-    buf_printf(out, "%s/%" PRId64 ",", s->name, s->number);
+    buf_printf(&sweep, "%s/%" PRId64, s->name, s->number);
+    text(out, buf_str(&sweep));
+    buf_fini(&sweep);
     text(out, c->workload->name);
     text(out, c->host->name);
     classes(out, c->host);

@@ -36,10 +36,15 @@ static void add_right(struct buf *out, size_t width, int has, double value, int 
     render_pad(out, render_number(t, sizeof t, has, value, decimals), width, 1);
 }
 
-static void end_line(struct buf *out)
+static void cut_blanks(struct buf *out)
 {
     while (out->len > 0 && out->data[out->len - 1] == ' ')
         out->data[--out->len] = '\0';
+}
+
+static void end_line(struct buf *out)
+{
+    cut_blanks(out);
     buf_add_char(out, '\n');
 }
 
@@ -73,8 +78,26 @@ static void times_row(const struct report_cell *c, struct buf *out)
     end_line(out);
 }
 
+/* The marks behind a row that begins at `line`: where they do not fit, the blanks before them go, and then they stand in a line of their own. */
+static void add_marks(const struct report_cell *c, size_t line, struct buf *out)
+{
+    char marks[64];
+    size_t n = strlen(render_marks(marks, sizeof marks, c));
+
+    if (n > 0 && str_columns(buf_str(out) + line) + n > MAIL_WIDTH)
+        cut_blanks(out);
+    if (n > 0 && str_columns(buf_str(out) + line) + n > MAIL_WIDTH) {
+        end_line(out);
+        render_pad(out, marks, MAIL_WIDTH, 1);
+    } else {
+        buf_add_str(out, marks);
+    }
+    end_line(out);
+}
+
 static void spread_row(const struct report_cell *c, struct buf *out)
 {
+    size_t line = out->len;
     char t[64];
     int any = c->real.n > 0;
 
@@ -88,8 +111,7 @@ static void spread_row(const struct report_cell *c, struct buf *out)
     add_right(out, 9, any, c->real.median, 2);
     buf_add_str(out, "  ");
     add_cell(c, out);
-    buf_add_str(out, render_marks(t, sizeof t, c));
-    end_line(out);
+    add_marks(c, line, out);
 }
 
 static void table(const struct report *report, size_t first, size_t n, struct buf *out)
@@ -102,12 +124,29 @@ static void table(const struct report *report, size_t first, size_t n, struct bu
         spread_row(&report->cells[i], out);
 }
 
+/* What is said of the sweep's state goes to a second line where both do not fit into one: a name has no blanks. */
+static void title(const struct report *report, struct buf *out)
+{
+    struct buf line = BUF_INIT;
+    const char *state;
+
+    render_title(report, &line);
+    state = strchr(buf_str(&line), ' ');
+    if (state != NULL && str_columns(buf_str(&line)) > MAIL_WIDTH) {
+        buf_add(out, buf_str(&line), (size_t)(state - buf_str(&line)));
+        buf_printf(out, "\n%s", state + 1);
+    } else {
+        buf_add_str(out, buf_str(&line));
+    }
+    buf_add_str(out, "\n\n");
+    buf_fini(&line);
+}
+
 int render_mail(const struct report *report, struct buf *out)
 {
     size_t at = 0;
 
-    render_title(report, out);
-    buf_add_str(out, "\n\n");
+    title(report, out);
     if (report->cell_count == 0)
         buf_add_str(out, "no cells\n");
     while (at < report->cell_count) {

@@ -11,7 +11,7 @@
 static void cell_text(struct buf *out, const char *s)
 {
     for (; *s != '\0'; s++) {
-        if (strchr("\\`*_{}[]<>()#+!|~", *s) != NULL)
+        if (strchr("\\`*_{}[]<>()#+!|~&", *s) != NULL)
             buf_add_char(out, '\\');
         buf_add_char(out, *s == '\n' || *s == '\r' ? ' ' : *s);
     }
@@ -72,10 +72,13 @@ static void list_below(const struct report *report, struct buf *out)
 int render_markdown(const struct report *report, struct buf *out)
 {
     const struct report_cell *last = NULL;
+    struct buf title = BUF_INIT;
 
+    render_title(report, &title);
     buf_add_str(out, "**");
-    render_title(report, out);
+    cell_text(out, buf_str(&title));
     buf_add_str(out, "**\n");
+    buf_fini(&title);
     for (size_t i = 0; i < report->cell_count; i++) {
         const struct report_cell *c = &report->cells[i];
 

@@ -198,11 +198,33 @@ static void collect_marks(struct build *b, struct report_cell *c)
         add_note(b, c, &marks[i]);
 }
 
+/* A sum of nanoseconds, none of them negative: seconds apart, since what a worker says of a few attempts may be more than one number holds. */
+struct total {
+    int64_t s;
+    int64_t ns;
+};
+
+#define NS_A_SECOND INT64_C(1000000000)
+
+static void total_add(struct total *total, int64_t ns)
+{
+    total->s += ns / NS_A_SECOND;
+    total->ns += ns % NS_A_SECOND;
+}
+
+static double total_ns(const struct total *total)
+{
+    int64_t s = total->s + total->ns / NS_A_SECOND;
+    int64_t ns = total->ns % NS_A_SECOND;
+
+    return s < INT64_MAX / NS_A_SECOND ? (double)(s * NS_A_SECOND + ns) : (double)s * 1e9 + (double)ns;
+}
+
 static void describe_times(struct build *b, struct report_cell *c)
 {
     double *values = mem_arena_array(b->arena, c->attempt_count + 1, sizeof *values);
     double *scratch = mem_arena_array(b->arena, c->attempt_count + 1, sizeof *scratch);
-    int64_t real = 0, user = 0, sys = 0; /* exact: the sums of nanoseconds */
+    struct total real = {0, 0}, user = {0, 0}, sys = {0, 0};
     size_t n = 0, n_user = 0, n_sys = 0;
 
     if (values == NULL || scratch == NULL) {
@@ -215,25 +237,25 @@ static void describe_times(struct build *b, struct report_cell *c)
         if (!c->attempts[i].counted)
             continue;
         values[n++] = (double)a->real_ns.v / 1e9;
-        real += a->real_ns.v;
+        total_add(&real, a->real_ns.v);
         if (a->user_ns.has) {
-            user += a->user_ns.v;
+            total_add(&user, a->user_ns.v);
             n_user++;
         }
         if (a->sys_ns.has) {
-            sys += a->sys_ns.v;
+            total_add(&sys, a->sys_ns.v);
             n_sys++;
         }
     }
     if (stats_summarize(values, n, scratch, &c->real) != STATS_OK)
         return;
-    c->real.mean = (double)real / ((double)n * 1e9);
+    c->real.mean = total_ns(&real) / ((double)n * 1e9);
     c->has_user = n_user > 0;
-    c->user = c->has_user ? (double)user / ((double)n_user * 1e9) : 0;
+    c->user = c->has_user ? total_ns(&user) / ((double)n_user * 1e9) : 0;
     c->has_sys = n_sys > 0;
-    c->sys = c->has_sys ? (double)sys / ((double)n_sys * 1e9) : 0;
-    c->has_cpu = n_user == n && n_sys == n && real > 0;
-    c->cpu = c->has_cpu ? 100.0 * (double)(user + sys) / (double)real : 0;
+    c->sys = c->has_sys ? total_ns(&sys) / ((double)n_sys * 1e9) : 0;
+    c->has_cpu = n_user == n && n_sys == n && total_ns(&real) > 0;
+    c->cpu = c->has_cpu ? 100.0 * (total_ns(&user) + total_ns(&sys)) / total_ns(&real) : 0;
 }
 
 static void count_attempts(struct report_cell *c)

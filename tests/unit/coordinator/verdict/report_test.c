@@ -335,19 +335,12 @@ Test(report, an_unknown_format_names_the_nearest)
     free(s);
 }
 
-Test(report, no_line_of_a_mail_is_longer_than_72_columns)
+/* No line is longer than 72 columns or ends in a blank. */
+static void expect_narrow(const char *p)
 {
-    struct sample *s = make_full_sample();
-    struct buf out = BUF_INIT;
     char line[512];
-    const char *p;
 
-    s->host.name = "a-host-with-a-very-long-name-indeed-that-does-not-fit-anywhere-64";
-    s->variants[0].name = "4bsd,8f3c1d2a9b7c,a-variant-of-many-axes-\xc3\xa4\xc3\xb6\xc3\xbc-and-more";
-    s->attempts[7].text = "run exited with status 2; its last line: "
-                          "/a/path/without/any/space/that/is/longer/than/a/line/of/a/mail/and/goes/on/and/on/and/on.c:1:1: error";
-    render(s, "mail", &out);
-    for (p = buf_str(&out); *p != '\0';) {
+    while (*p != '\0') {
         size_t n = strcspn(p, "\n");
 
         cr_assert_lt(n, sizeof line);
@@ -357,6 +350,122 @@ Test(report, no_line_of_a_mail_is_longer_than_72_columns)
         cr_expect(n == 0 || line[n - 1] != ' ', "a line ends in a blank: \"%s\"", line);
         p += n + (p[n] == '\n');
     }
+}
+
+Test(report, no_line_of_a_mail_is_longer_than_72_columns)
+{
+    struct sample *s = make_full_sample();
+    struct buf out = BUF_INIT;
+
+    s->host.name = "a-host-with-a-very-long-name-indeed-that-does-not-fit-anywhere-64";
+    s->variants[0].name = "4bsd,8f3c1d2a9b7c,a-variant-of-many-axes-\xc3\xa4\xc3\xb6\xc3\xbc-and-more";
+    s->attempts[7].text = "run exited with status 2; its last line: "
+                          "/a/path/without/any/space/that/is/longer/than/a/line/of/a/mail/and/goes/on/and/on/and/on.c:1:1: error";
+    render(s, "mail", &out);
+    expect_narrow(buf_str(&out));
+    buf_fini(&out);
+    free(s);
+}
+
+Test(report, a_mail_is_narrow_with_many_marks_and_a_long_name)
+{
+    static const size_t names[] = {0, 4, 10, 11, 30};
+    struct sample *s = make_full_sample();
+    struct buf out = BUF_INIT;
+    char name[64];
+
+    s->data.sweep.name = "a-sweep-with-a-name-of-64-characters-that-is-as-long-as-it-may-be";
+    s->data.sweep.state = SWEEP_ACTIVE;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        memset(name, 'v', sizeof name);
+        name[names[i] + 1] = '\0';
+        s->variants[0].name = name;
+        for (size_t n = 1; n <= 8; n++) {
+            const char *sentence;
+
+            for (size_t k = 0; k < n; k++)
+                s->marks[k] = (struct model_mark){.run = 101, .attempt = 1, .mark = (enum mark)(k + 1), .text = "x"};
+            s->data.mark_count = n;
+            buf_reset(&out);
+            render(s, "mail", &out);
+            expect_narrow(buf_str(&out));
+            sentence = strstr(buf_str(&out), "\n[1] ");
+            cr_assert_not_null(sentence);
+            for (size_t k = 1; k <= n; k++) { /* each footnote is named in the table above it */
+                char in_list[8];
+                const char *at;
+
+                snprintf(in_list, sizeof in_list, "%c%zu%c", k == 1 ? '[' : ',', k, k == n ? ']' : ',');
+                at = strstr(buf_str(&out), in_list);
+                cr_expect(at != NULL && at < sentence, "%s is not in:\n%s", in_list, buf_str(&out));
+            }
+        }
+    }
+    buf_fini(&out);
+    free(s);
+}
+
+/* Names may hold commas. */
+Test(report, each_row_of_the_csv_has_the_heading_s_fields)
+{
+    struct sample *s = make_full_sample();
+    struct buf out = BUF_INIT;
+    size_t fields = 0;
+
+    s->data.sweep.name = "vm,locking";
+    s->host.name = "old,box";
+    s->workload.name = "world,all";
+    s->variants[0].name = "4bsd,8f3c1d2";
+    s->attempts[7].text = "quoted \"text\", and\r\nmore";
+    render(s, "csv", &out);
+    for (const char *p = buf_str(&out); *p != '\0';) {
+        size_t n = 1;
+        bool quoted = false;
+
+        for (; *p != '\0' && (quoted || *p != '\n'); p++) {
+            quoted = quoted != (*p == '"');
+            n += !quoted && *p == ',';
+        }
+        cr_expect(!quoted);
+        cr_expect(fields == 0 || n == fields, "%zu fields and not %zu", n, fields);
+        fields = fields == 0 ? n : fields;
+        p += *p == '\n';
+    }
+    cr_expect(strstr(buf_str(&out), "\n\"vm,locking/3\",\"world,all\",\"old,box\",") != NULL, "%s", buf_str(&out));
+    cr_expect(strstr(buf_str(&out), "\"quoted \"\"text\"\", and\r\nmore\"") != NULL, "%s", buf_str(&out));
+    buf_fini(&out);
+    free(s);
+}
+
+Test(report, times_beyond_what_a_sum_holds_make_no_negative_mean)
+{
+    struct sample *s = make_full_sample();
+    struct mem_arena *arena = mem_arena_new(0);
+    struct report r;
+
+    for (size_t i = 1; i <= 3; i++) {
+        s->attempts[i].real_ns.v = INT64_MAX;
+        s->attempts[i].user_ns.v = INT64_MAX;
+        s->attempts[i].sys_ns.v = INT64_MAX;
+    }
+    cr_assert_eq(report_build(arena, &s->data, &r), 0);
+    cr_expect_float_eq(r.cells[0].real.mean, (double)INT64_MAX / 1e9, 1);
+    cr_expect_float_eq(r.cells[0].user, (double)INT64_MAX / 1e9, 1);
+    cr_expect_float_eq(r.cells[0].cpu, 200, 1e-6);
+    mem_arena_free(&arena);
+    free(s);
+}
+
+Test(report, a_name_is_no_markup)
+{
+    struct sample *s = make_full_sample();
+    struct buf out = BUF_INIT;
+
+    s->data.sweep.name = "_vm_";
+    s->attempts[7].text = "a &lt; b";
+    render(s, "markdown", &out);
+    cr_expect(strncmp(buf_str(&out), "**\\_vm\\_/3", 10) == 0, "%s", buf_str(&out));
+    cr_expect(strstr(buf_str(&out), "a \\&lt; b") != NULL, "%s", buf_str(&out));
     buf_fini(&out);
     free(s);
 }
