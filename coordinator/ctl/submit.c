@@ -58,20 +58,45 @@ static int read_sets(struct ctl *ctl, const struct opts *opts, struct spec_set *
     return 0;
 }
 
-/* A file of almost 1 MiB, many settings or thousands of revisions may be too much for one message. */
-static int check_fits(struct ctl *ctl, const char *file, const struct msg *request)
+#define PIECE ((size_t)256 * 1024)
+
+static bool fits(const struct msg *request)
 {
     struct buf frame = BUF_INIT;
     int err = msg_encode(request, &frame);
 
     buf_fini(&frame);
-    if (err == 0)
+    return err == 0;
+}
+
+/* A file of almost 1 MiB goes before its request, in pieces; many settings or thousands of revisions may be too much even then. */
+static int send_parts(struct ctl *ctl, struct call *call, struct msg *request)
+{
+    struct msg_sweep_put *put = &request->u.sweep_put;
+    struct msg_bytes text = put->text;
+
+    if (fits(request))
         return 0;
-    diag_error(ctl->diag, ERR_LIMIT,
-               "%s: with its settings and %zu revisions it does not fit into one request, which holds 960 KiB of a sweep file and 1 MiB in all: "
-               "shorten it, comments count too, or make several sweeps of it",
-               file, request->u.sweep_put.revisions_count);
-    return CTL_USAGE;
+    put->text.len = 0;
+    if (!fits(request)) {
+        diag_error(ctl->diag, ERR_LIMIT,
+                   "%s: its settings and %zu revisions do not fit into one request, which holds 1 MiB: make several sweeps of it", put->file,
+                   put->revisions_count);
+        return CTL_USAGE;
+    }
+    for (size_t at = 0; at < text.len; at += PIECE) {
+        struct msg part = {.type = MSG_SWEEP_PART};
+
+        part.u.sweep_part.call = put->call;
+        part.u.sweep_part.offset = at;
+        part.u.sweep_part.bytes = (struct msg_bytes){.data = text.data + at, .len = text.len - at < PIECE ? text.len - at : PIECE};
+        if (call_send(call, &part) != 0) {
+            if (diag_errors(ctl->diag) == 0)
+                diag_error(ctl->diag, ERR_CLOSED, "%s: the connection ended before the sweep file was sent", call_address(call));
+            return CTL_INFRASTRUCTURE;
+        }
+    }
+    return 0;
 }
 
 static int send_sweep(struct ctl *ctl, const struct submit *submit, struct call *call, const struct buf *text,
@@ -79,6 +104,7 @@ static int send_sweep(struct ctl *ctl, const struct submit *submit, struct call 
 {
     struct msg m = {.type = MSG_SWEEP_PUT};
     struct msg_sweep_put *r = &m.u.sweep_put;
+    int status;
 
     r->call = call_number(call);
     r->action = submit->action;

@@ -60,6 +60,7 @@ static void peer_free(struct peer *peer)
 {
     struct net *net = peer->net;
 
+    pieces_free(peer);
     calls_free(peer);
     rests_free(peer);
     held_forget(net, peer);

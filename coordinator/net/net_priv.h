@@ -2,6 +2,7 @@
 #ifndef MAKESPAN_COORDINATOR_NET_NET_PRIV_H
 #define MAKESPAN_COORDINATOR_NET_NET_PRIV_H
 
+#include "common/attr.h"
 #include "common/buf.h"
 #include "coordinator/net/net.h"
 #include "coordinator/plan/plan.h"
@@ -63,6 +64,7 @@ struct peer {
     uint64_t beats;
     int64_t host; /* of a worker */
     bool wrote;   /* records of this peer are in this turn */
+    struct pieces *pieces; /* of an operator's sweep file that comes in pieces; NULL */
     struct call *calls;
     struct rest *rests; /* the first one is being sent */
 };
@@ -137,6 +139,13 @@ void call_free(struct call *call);
 void calls_free(struct peer *peer);
 
 /* --- on_*.c: one message, checked to be allowed --- */
+/* --- pieces.c: a sweep file in pieces --- */
+void pieces_take(struct peer *peer, const struct msg *msg);
+/* What came under the number of this SWEEP_PUT, with its own text behind: *text is to be freed by buf_fini(). 1; 0: nothing came before it; or -ERR_LIMIT, -ERR_PROTO
+ * with text in diag. What came under another number is forgotten. */
+int pieces_join(struct peer *peer, const struct msg *put, struct buf *text, struct diag *diag) MUST_CHECK;
+void pieces_free(struct peer *peer);
+
 void on_worker_message(struct peer *peer, const struct msg *msg);
 void on_worker_closed(struct peer *peer, const char *why);
 void on_worker_acks(struct net *net);

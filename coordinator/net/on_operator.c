@@ -43,6 +43,7 @@ void on_operator_message(struct peer *peer, const struct msg *msg)
         on_hosts(peer, msg);
         break;
     case MSG_SWEEP_PUT:
+    case MSG_SWEEP_PART:
     case MSG_SWEEP_SET:
         on_sweeps(peer, msg);
         break;

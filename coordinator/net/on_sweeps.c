@@ -40,11 +40,11 @@ static int read_revisions(const struct msg_sweep_put *r, struct plan_revision *o
     return 0;
 }
 
-static int submit(struct peer *peer, const struct msg_sweep_put *r, struct diag *diag)
+static int submit(struct peer *peer, const struct msg_sweep_put *r, const struct msg_bytes *text, struct diag *diag)
 {
     struct plan_request request = {.file = r->file,
-                                   .text = r->text.data,
-                                   .size = r->text.len,
+                                   .text = text->data,
+                                   .size = text->len,
                                    .set_count = r->sets_count,
                                    .revision_count = r->revisions_count,
                                    .yes = r->yes,
@@ -75,15 +75,25 @@ static int submit(struct peer *peer, const struct msg_sweep_put *r, struct diag 
     return err;
 }
 
-static void on_put_sweep(struct peer *peer, const struct msg_sweep_put *r)
+static void on_put_sweep(struct peer *peer, const struct msg *msg)
 {
+    const struct msg_sweep_put *r = &msg->u.sweep_put;
+    struct msg_bytes text = r->text;
     struct diag *diag = diag_new(4);
+    struct buf joined;
     /* The planner, which reads sweep files, stands still meanwhile: a check would wait without an answer. */
     const char *refusing = peer->net->ops->refusing(peer->net->arg);
-    int err = refusing == NULL ? submit(peer, r, diag) : diag_error(diag, ERR_FULL, "%s", refusing);
+    int err = pieces_join(peer, msg, &joined, diag);
 
+    if (err > 0) {
+        text = (struct msg_bytes){.data = joined.data, .len = joined.len};
+        err = 0;
+    }
+    if (err == 0)
+        err = refusing == NULL ? submit(peer, r, &text, diag) : diag_error(diag, ERR_FULL, "%s", refusing);
     if (err != 0)
         reply_failed(peer, r->call, err, diag);
+    buf_fini(&joined);
     diag_free(&diag);
 }
 
@@ -112,7 +122,9 @@ static void on_set_sweep(struct peer *peer, const struct msg_sweep_set *r)
 void on_sweeps(struct peer *peer, const struct msg *msg)
 {
     if (msg->type == MSG_SWEEP_PUT)
-        on_put_sweep(peer, &msg->u.sweep_put);
+        on_put_sweep(peer, msg);
+    else if (msg->type == MSG_SWEEP_PART)
+        pieces_take(peer, msg);
     else
         on_set_sweep(peer, &msg->u.sweep_set);
 }

@@ -24,7 +24,7 @@ static const struct {
     {MSG_BLOB_GET, "", "W", ""},  {MSG_BLOB_DATA, "", "Cs", ""}, {MSG_BLOB_NONE, "", "C", ""},
     {MSG_BLOB_WANT, "", "s", ""}, {MSG_BLOB_NEXT, "", "C", ""},  {MSG_REPLY, "", "C", ""},
     {MSG_HOST_LIST, "", "v", ""}, {MSG_HOST_SET, "", "a", ""},   {MSG_TOKEN_CREATE, "", "a", ""},
-    {MSG_SWEEP_PUT, "", "s", ""}, {MSG_SWEEP_LIST, "", "v", ""}, {MSG_SWEEP_SET, "", "s", ""},
+    {MSG_SWEEP_PUT, "", "s", ""}, {MSG_SWEEP_PART, "", "s", ""}, {MSG_SWEEP_LIST, "", "v", ""}, {MSG_SWEEP_SET, "", "s", ""},
     {MSG_WATCH, "", "v", ""},     {MSG_WATCH_END, "", "v", ""},  {MSG_REPORT, "", "v", ""},
 };
 

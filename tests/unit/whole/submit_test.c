@@ -144,7 +144,8 @@ Test(ctl_submit, a_file_that_is_none_and_one_that_is_too_long)
     finish(&c);
 }
 
-Test(ctl_submit, a_file_that_fills_its_limit_is_taken_or_told_why_not)
+/* In one request while it fits there, in pieces before it up to the limit. */
+Test(ctl_submit, a_file_that_fills_its_limit_is_taken)
 {
     struct cast c;
     begin(&c);
@@ -155,16 +156,88 @@ Test(ctl_submit, a_file_that_fills_its_limit_is_taken_or_told_why_not)
             buf_add_str(&text, "# longer\n");
         }
         write_file("big.yaml", buf_str(&text));
-        int status = submit(&c, "check", "big.yaml");
-        if (size < 960 * 1024) {
-            cr_expect_eq(status, 0, "%zu: %s", size, said(&c));
-        } else {
-            cr_expect_eq(status, CTL_USAGE);
-            EXPECT_HAS(said(&c), "big.yaml: ");
-            EXPECT_HAS(said(&c), "does not fit into one request");
-        }
+        cr_expect_eq(submit(&c, "check", "big.yaml"), 0, "%zu: %s", size, said(&c));
         buf_fini(&text);
     }
+    /* Exactly 1 MiB, to its last line. */
+    struct buf text = BUF_INIT;
+    buf_add_str(&text, "sweep: big\nworkload: {run: make}\nvariants: [{name: a}]\n");
+    while (text.len + 9 + strlen(REST) <= 1024 * 1024) {
+        buf_add_str(&text, "# longer\n");
+    }
+    while (text.len + strlen(REST) < 1024 * 1024) {
+        buf_add_str(&text, "\n");
+    }
+    buf_add_str(&text, REST);
+    cr_assert_eq(text.len, 1024 * 1024);
+    write_file("big.yaml", buf_str(&text));
+    cr_expect_eq(submit(&c, "run", "big.yaml"), 0, "%s", said(&c));
+    cr_expect_str_eq(buf_str(&c.out), "big/1\n");
+    HOUSE_WAIT(&c.h, guest_count(c.worker, MSG_ASSIGN) > 0);
+    /* A mistake in its last line is found where it is, by the coordinator too. */
+    cr_assert_eq(buf_str(&text)[text.len - 3], '1');
+    text.data[text.len - 3] = 'x';
+    write_file("big.yaml", buf_str(&text));
+    cr_expect_eq(submit(&c, "run", "big.yaml"), CTL_USAGE);
+    EXPECT_HAS(said(&c), "big.yaml:");
+    buf_fini(&text);
+    finish(&c);
+}
+
+static void send_part(struct cast *c, uint32_t call, uint64_t offset, const char *text)
+{
+    struct msg m = {.type = MSG_SWEEP_PART};
+    m.u.sweep_part.call = call;
+    m.u.sweep_part.offset = offset;
+    m.u.sweep_part.bytes = (struct msg_bytes){(const uint8_t *)text, strlen(text)};
+    cr_assert_eq(guest_send(c->admin, &m), 0);
+}
+
+static void put_rest(struct cast *c, uint32_t call, const char *text, struct answer *out)
+{
+    struct msg m = {.type = MSG_SWEEP_PUT};
+    m.u.sweep_put.call = call;
+    m.u.sweep_put.action = "check";
+    m.u.sweep_put.file = "p.yaml";
+    m.u.sweep_put.format = "text";
+    m.u.sweep_put.text = (struct msg_bytes){(const uint8_t *)text, strlen(text)};
+    guest_ask(c->admin, call, &m, out);
+}
+
+Test(ctl_submit, pieces_that_make_no_file)
+{
+    struct cast c;
+    struct answer a;
+    begin(&c);
+    static const char first[] = "sweep: p\nworkload: {run: make}\nvariants: [{name: a}]\n";
+    uint32_t call = guest_call(c.admin);
+    send_part(&c, call, 0, first);
+    put_rest(&c, call, REST, &a);
+    cr_expect_eq(a.exit, 0, "a rest in the request itself: %s", buf_str(&a.talk));
+    answer_free(&a);
+    call = guest_call(c.admin);
+    send_part(&c, call, 0, first);
+    send_part(&c, call, 3, REST);
+    put_rest(&c, call, "", &a);
+    cr_expect_neq(a.exit, 0);
+    EXPECT_HAS(buf_str(&a.talk), "p.yaml: its pieces did not come in their order");
+    answer_free(&a);
+    call = guest_call(c.admin);
+    char *much = mem_xzalloc(256 * 1024 + 1);
+    memset(much, '#', 256 * 1024);
+    for (uint64_t i = 0; i < 5; i++) {
+        send_part(&c, call, i * 256 * 1024, much);
+    }
+    put_rest(&c, call, REST, &a);
+    cr_expect_neq(a.exit, 0);
+    EXPECT_HAS(buf_str(&a.talk), "p.yaml: a sweep file has at most 1 MiB");
+    answer_free(&a);
+    /* Those of another request are not in the way. */
+    send_part(&c, guest_call(c.admin), 0, "nonsense: [");
+    guest_put(c.admin, "check", "sweep: p\nworkload: {run: make}\nvariants: [{name: a}]\n" REST, &a);
+    cr_expect_eq(a.exit, 0, "%s", buf_str(&a.talk));
+    answer_free(&a);
+    free(much);
     finish(&c);
 }
 

@@ -23,7 +23,7 @@ static const struct {
     {MSG_BLOB_DATA, "sa", ""},   {MSG_BLOB_NONE, "", ""},      {MSG_BLOB_WANT, "sa", ""},
     {MSG_BLOB_NEXT, "", ""},     {MSG_REPLY, "", ""},          {MSG_HOST_LIST, "vsa", ""},
     {MSG_HOST_SET, "a", ""},     {MSG_TOKEN_CREATE, "a", ""},  {MSG_SWEEP_PUT, "sa", ""},
-    {MSG_SWEEP_LIST, "vsa", ""}, {MSG_SWEEP_SET, "sa", ""},    {MSG_WATCH, "vsa", ""},
+    {MSG_SWEEP_PART, "sa", ""},  {MSG_SWEEP_LIST, "vsa", ""}, {MSG_SWEEP_SET, "sa", ""},    {MSG_WATCH, "vsa", ""},
     {MSG_WATCH_END, "vsa", ""},  {MSG_REPORT, "vsa", ""},
 };
 
