@@ -374,11 +374,25 @@ static int put_nothing(struct arrival *a, void *record, bool *stored)
     return -ERR_PROTO;
 }
 
+/* END is stored with all that follows from it, or not at all: it would be a repetition when it comes
+ * again, and the run would wait for ever. */
 static int put_end(struct arrival *a, void *record, bool *stored)
 {
+    struct store *store = a->ingest->store;
     const uint32_t *count = record;
-    int rc = store_attempt_put_end(a->ingest->store, a->run_id, a->attempt, a->seq, *count, stored);
-    return rc == 0 && *stored ? settle(a) : rc;
+    int savepoint = store_savepoint(store);
+    if (savepoint < 0) {
+        return savepoint;
+    }
+    int rc = store_attempt_put_end(store, a->run_id, a->attempt, a->seq, *count, stored);
+    if (rc == 0 && *stored) {
+        rc = settle(a);
+    }
+    if (rc == 0) {
+        return store_release(store, savepoint);
+    }
+    store_revert(store, savepoint);
+    return rc;
 }
 
 /* --- the doors --- */

@@ -7,6 +7,7 @@
 #include "coordinator/store/attempts.h"
 #include "coordinator/store/cells.h"
 #include "coordinator/store/runs.h"
+#include "coordinator/store/store.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -469,5 +470,61 @@ Test(ingest, a_link_that_goes_takes_its_acknowledgements_along)
     cr_assert_eq(rig_turn(b.rig), 0);
     ingest_host_down(b.rig->ingest, b.w->id);
     cr_assert_eq(acks(&b).n, 0);
+    box_close(&b);
+}
+
+/* An owner who fails when he is told that an attempt is whole. */
+struct owner {
+    int answer;
+    int told;
+};
+
+static bool in_order(void *arg, int64_t run, uint32_t attempt)
+{
+    (void)arg, (void)run, (void)attempt;
+    return false;
+}
+
+static int hear_whole(void *arg, int64_t host, const struct model_attempt *attempt)
+{
+    struct owner *o = arg;
+    (void)host, (void)attempt;
+    o->told++;
+    return o->answer;
+}
+
+static int hear_rejected(void *arg, int64_t host, int64_t run, uint32_t attempt, const char *why)
+{
+    (void)arg, (void)host, (void)run, (void)attempt, (void)why;
+    return 0;
+}
+
+static int hear_event(void *arg, const struct model_event *event)
+{
+    (void)arg, (void)event;
+    return 0;
+}
+
+Test(ingest, an_end_that_could_not_be_settled_comes_again)
+{
+    static const struct ingest_ops ops = {in_order, hear_whole, hear_rejected, hear_event};
+    struct owner owner = {.answer = -ERR_SYS};
+    struct store_intake intake;
+    struct box b;
+    box_open(&b);
+    struct ingest *door = ingest_new(b.rig->store, &ops, &owner);
+    struct model_attempt a = ok_result(&b);
+    cr_assert_eq(ingest_result(door, 1, b.w->id, 0, &a, NULL, 0), 0);
+    cr_assert_eq(ingest_end(door, 1, b.w->id, b.run, 1, 1, 2), -ERR_SYS);
+    cr_assert_eq(store_commit(b.rig->store, NULL), 0, "the failure was not of a kind that loses it");
+    ingest_committed(door);
+    cr_assert_eq(store_intake_get(b.rig->store, b.run, 1, &intake), 0);
+    cr_expect_eq(intake.next_seq, 1, "END is stored with what follows from it, or not at all");
+    cr_expect(!intake.whole);
+    owner.answer = 0;
+    cr_assert_eq(ingest_end(door, 1, b.w->id, b.run, 1, 1, 2), 0);
+    cr_expect_eq(owner.told, 2);
+    cr_assert_eq(store_commit(b.rig->store, NULL), 0);
+    ingest_free(&door);
     box_close(&b);
 }
