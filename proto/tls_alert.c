@@ -95,7 +95,8 @@ void tls_alert_explain(struct tls_session *s, int alert)
     case ALERT_CERTIFICATE_REVOKED:
     case ALERT_CERTIFICATE_EXPIRED:
     case ALERT_UNKNOWN_CA:
-        if (s->tls->kind == TLS_CLIENT) {
+        /* Before its own handshake is over a client hears nobody in particular; in TLS 1.3 a server judges a client's certificate after that. */
+        if (s->tls->kind == TLS_CLIENT && s->shaken) {
             client_refused(s, alert);
             return;
         }

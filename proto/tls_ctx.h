@@ -44,6 +44,7 @@ struct tls_session {
     bool eof;
     bool broken; /* after a failure OpenSSL must not be asked to write any more */
     bool joining;
+    bool shaken; /* the handshake is over: the other side has proven who it is */
     bool by_peer;
     int sys_errno; /* of the last failed read or write */
     uint64_t bytes_in, bytes_out;

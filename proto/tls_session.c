@@ -172,6 +172,7 @@ enum tls_io tls_session_handshake(struct tls_session *s)
     if (rc != 1) {
         return result(s, rc);
     }
+    s->shaken = true;
     return agreed(s) ? TLS_DONE : failed(s);
 }
 

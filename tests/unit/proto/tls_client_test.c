@@ -222,3 +222,28 @@ Test(tls_client, joining_may_be_off)
     tls_free(&server);
     tls_free(&client);
 }
+
+/* An alert in clear text proves nothing of who sent it: whoever answers at the address can say that a certificate was revoked, and a client that believed
+ * it would not dial again. */
+Test(tls_client, an_alert_from_nobody_gives_no_reason)
+{
+    static const unsigned char alerts[] = {42, 43, 44, 45, 48};
+    struct tls *client = trust_client(&cast.lab, &cast.worker, &cast.client, false);
+    for (size_t i = 0; i < sizeof(alerts); i++) {
+        const unsigned char record[] = {21, 3, 3, 0, 2, 2, alerts[i]};
+        int fds[2];
+        meeting_sockets(fds);
+        struct meeting_side end = {.fd = fds[1], .io = TLS_WANT_READ};
+        cr_assert_eq(tls_session_new(client, fds[1], &end.s, NULL), 0);
+        end.io = meeting_advance(&end);
+        cr_assert_eq(end.io, TLS_WANT_READ);
+        cr_assert_eq(write(fds[0], record, sizeof(record)), (ssize_t)sizeof(record));
+        end.io = meeting_advance(&end);
+        meeting_expect_failed(&end, CLOSE_TLS, true, "the other side ended TLS: ");
+        cr_expect(close_dial_again((uint32_t)tls_session_reason(end.s)));
+        tls_session_free(&end.s);
+        close(fds[0]);
+        close(fds[1]);
+    }
+    tls_free(&client);
+}
