@@ -10,6 +10,7 @@
 #include "common/str.h"
 #include "proto/pki_ossl.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,10 +178,16 @@ int pki_key_write(const struct pki_key *key, const char *path, struct diag *diag
     return err;
 }
 
+/* Of the file itself, also where the path is a link. */
 static int check_mode(const char *path, struct diag *diag)
 {
     struct file_stat st;
     int err = file_stat(path, &st);
+    if (err == 0 && st.type == FILE_T_LINK) {
+        char *target = realpath(path, NULL);
+        err = target != NULL ? file_stat(target, &st) : err_from_errno(errno);
+        free(target);
+    }
     if (err < 0) {
         return diag_error(diag, err, "%s: %s", path, err_text(err));
     }

@@ -87,6 +87,9 @@ Test(pki, a_key_that_others_can_read_is_refused)
     struct pki_key *key, *back;
     cr_assert_eq(pki_key_make(&key, NULL), 0);
     cr_assert_eq(pki_key_write(key, path, NULL), 0);
+    char link_path[256];
+    snprintf(link_path, sizeof(link_path), "%s/link.pem", folder);
+    cr_assert_eq(symlink("key.pem", link_path), 0);
     static const struct {
         mode_t mode;
         int result;
@@ -95,6 +98,9 @@ Test(pki, a_key_that_others_can_read_is_refused)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         cr_assert_eq(chmod(path, cases[i].mode), 0);
         cr_expect_eq(pki_key_read(path, &back, diag), cases[i].result, "%o",
+                     (unsigned)cases[i].mode);
+        pki_key_free(&back);
+        cr_expect_eq(pki_key_read(link_path, &back, diag), cases[i].result, "%o by a link",
                      (unsigned)cases[i].mode);
         pki_key_free(&back);
     }
