@@ -82,8 +82,8 @@ int pki_authority_make(const struct pki_key *key, const char *fleet, int64_t now
 int pki_issue(const struct pki_key *authority_key, const struct pki_cert *authority,
               const uint8_t *request, size_t n, enum role role, const char *name, int64_t now_s,
               struct pki_cert **out, struct diag *diag) MUST_CHECK;
-/* The same with a life of the caller's choice, in seconds after now_s (may be negative: for tests
- * of what is past its end) and another beginning. */
+/* The same with the first and last second of validity, since 1970, of the caller's choice: neither
+ * the authority's dates nor a clock is looked at. */
 int pki_issue_dated(const struct pki_key *authority_key, const struct pki_cert *authority,
                     const uint8_t *request, size_t n, enum role role, const char *name,
                     int64_t begin_s, int64_t end_s, struct pki_cert **out,

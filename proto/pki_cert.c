@@ -112,7 +112,7 @@ int pki_cert_read(const char *path, struct pki_cert **out, struct diag *diag)
 
 /* --- dates --- */
 
-/* Seconds since 1970 of a date of the Gregorian calendar: the inverse of civil() in pki.c. */
+/* Days since 1970-01-01 of a date of the Gregorian calendar: the inverse of civil() in pki.c. */
 static int64_t days_of(int64_t year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
