@@ -2,6 +2,7 @@
  * nothing of any schema. */
 #include "common/yaml.h"
 
+#include "common/buf.h"
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/mem.h"
@@ -14,6 +15,7 @@
 #define MAX_DEPTH 32
 #define MAX_NODES 100000
 #define ARENA_CAP ((size_t)64 * 1024 * 1024)
+#define KEY_SHOWN 100 /* bytes of a key in a message */
 
 struct yaml_doc {
     struct mem_arena *arena;
@@ -239,8 +241,18 @@ static int check_duplicates(struct builder *b, const struct frame *f)
     if (found == NULL) {
         return 0;
     }
-    return diag_error_at(b->diag, ERR_EXISTS, b->doc->file, found->line, found->column,
-                         "the key `%.100s` was given before, in line %u", found->text, first->line);
+    struct buf shown = BUF_INIT;
+    size_t n = strnlen(found->text, KEY_SHOWN + 1);
+    if (n > KEY_SHOWN) {
+        for (n = KEY_SHOWN; n > 0 && ((unsigned char)found->text[n] & 0xc0) == 0x80; n--) {
+        }
+    }
+    str_show(&shown, found->text, n);
+    int rc = diag_error_at(b->diag, ERR_EXISTS, b->doc->file, found->line, found->column,
+                           "the key `%s` was given before, in line %u", buf_str(&shown),
+                           first->line);
+    buf_fini(&shown);
+    return rc;
 }
 
 static int on_close(struct builder *b)

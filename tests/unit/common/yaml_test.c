@@ -105,6 +105,8 @@ Test(yaml, refuses_with_one_place)
         {"a: 1\n---\nb: 2\n", "2:1: a second document (`---`) is not allowed"},
         {"a: 1\nb: 2\na: 3\nb: 4\n", "3:1: the key `a` was given before, in line 1"},
         {"x: {b: 1, c: 2, \"b\": 3}\n", "1:17: the key `b` was given before, in line 1"},
+        {"{\"a\\nb\\x9b\\e\": 1, \"a\\nb\\x9b\\e\": 2}\n",
+         "1:19: the key `a\\nb\\xc2\\x9b\\x1b` was given before, in line 1"},
         {"[a, b]: 1\n", "1:1: a key must be plain text, not a list or a map"},
         {"? {a: 1}\n: 1\n", "1:3: a key must be plain text, not a list or a map"},
         {"a: \"x\\0y\"\n", "1:4: a NUL character is not allowed"},
@@ -204,4 +206,20 @@ Test(yaml, works_without_a_list_of_messages)
     cr_expect_null(yaml_parse("f", "a: [", 4, NULL));
     struct yaml_doc *none = NULL;
     yaml_doc_free(&none);
+}
+
+/* A message may travel, and what travels is UTF-8. */
+Test(yaml, a_long_key_is_cut_between_characters)
+{
+    char key[103];
+    char text[400];
+    char message[400];
+    char expected[400];
+    memset(key, 'k', 99);
+    memcpy(key + 99, "\xc3\xa9\xc3", 4);
+    snprintf(text, sizeof(text), "%s\xa9: 1\n%s\xa9: 2\n", key, key);
+    refusal(text, strlen(text), message, sizeof(message));
+    key[99] = '\0';
+    snprintf(expected, sizeof(expected), "2:1: the key `%s` was given before, in line 1", key);
+    cr_expect_str_eq(message, expected);
 }
