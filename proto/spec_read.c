@@ -80,7 +80,12 @@ const char *spec_show(struct spec *spec, const char *text)
     memcpy(shown, text, n);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)shown[i];
-        shown[i] = c < 0x20 || c == 0x7f ? ' ' : shown[i];
+        if (c == 0xc2 && (unsigned char)shown[i + 1] < 0xa0) { /* U+0080 to U+009F */
+            shown[i++] = ' ';
+            shown[i] = ' ';
+        } else if (c < 0x20 || c == 0x7f) {
+            shown[i] = ' ';
+        }
     }
     if (n < len) {
         memcpy(shown + n, "...", 4);

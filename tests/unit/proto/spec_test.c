@@ -503,3 +503,10 @@ Test(spec, messages_stay_one_short_line)
         HELP_EXPECT_MESSAGES(help_sweep(text, sizeof(text), line), expected);
     }
 }
+
+/* What a message quotes steers no terminal, also not by the control characters above ASCII. */
+Test(spec, messages_show_no_control_characters)
+{
+    HELP_EXPECT_MESSAGES("sweep: s\nworkload: {run: x, \"a\\e\\x9b\\u0085\\xa0b\": y}\n",
+                         "s.yaml:2:20: unknown key `a     \xc2\xa0" "b` in workload\n");
+}
