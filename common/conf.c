@@ -539,6 +539,12 @@ int conf_load(const struct conf_row *rows, size_t n, const char *path, void *out
     return rc;
 }
 
+int conf_read(const struct conf_row *rows, size_t n, const char *path, void *out, struct diag *diag)
+{
+    conf_defaults(rows, n, out);
+    return path == NULL ? 0 : conf_load(rows, n, path, out, diag);
+}
+
 void conf_free(const struct conf_row *rows, size_t n, void *conf)
 {
     for (size_t i = 0; i < n; i++) {

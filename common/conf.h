@@ -59,9 +59,15 @@ int conf_parse(const struct conf_row *rows, size_t n, const char *file, const vo
                struct diag *diag) MUST_CHECK;
 /* Reads the file; a missing one is -ERR_NOTFOUND with text. */
 int conf_load(const struct conf_row *rows, size_t n, const char *path, void *out, struct diag *diag) MUST_CHECK;
+/* conf_defaults(), and the file over them unless `path` is NULL. */
+int conf_read(const struct conf_row *rows, size_t n, const char *path, void *out, struct diag *diag) MUST_CHECK;
 /* Appends the effective values as YAML, each with its unit and, behind #, the help; conf_parse() reads the same values from it. An unset
  * value is a comment. Members of one nested map must be rows that follow each other. */
 void conf_print(const struct conf_row *rows, size_t n, const void *conf, struct buf *out);
+/* The same to standard output. */
+void conf_show(const struct conf_row *rows, size_t n, const void *conf);
+/* Appends one text as a scalar of YAML, in quotes where it needs them. */
+void conf_add_text(struct buf *out, const char *s);
 /* Frees every owned member. */
 void conf_free(const struct conf_row *rows, size_t n, void *conf);
 

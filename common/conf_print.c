@@ -35,7 +35,7 @@ static unsigned special_code(const unsigned char *p, size_t *n)
     return 0;
 }
 
-static void add_scalar(struct buf *out, const char *s)
+void conf_add_text(struct buf *out, const char *s)
 {
     if (is_plain(s)) {
         buf_add_str(out, s);
@@ -83,7 +83,7 @@ static void add_list(struct buf *out, const struct conf_list *list)
     buf_add_char(out, '[');
     for (size_t i = 0; i < list->count; i++) {
         buf_add_str(out, i == 0 ? "" : ", ");
-        add_scalar(out, list->items[i]);
+        conf_add_text(out, list->items[i]);
     }
     buf_add_char(out, ']');
 }
@@ -93,9 +93,9 @@ static void add_map(struct buf *out, const struct conf_map *map)
     buf_add_char(out, '{');
     for (size_t i = 0; i < map->count; i++) {
         buf_add_str(out, i == 0 ? "" : ", ");
-        add_scalar(out, map->keys[i]);
+        conf_add_text(out, map->keys[i]);
         buf_add_str(out, ": ");
-        add_scalar(out, map->values[i]);
+        conf_add_text(out, map->values[i]);
     }
     buf_add_char(out, '}');
 }
@@ -111,7 +111,7 @@ static void add_value(struct buf *out, const struct conf_row *row, const void *m
     switch (row->type) {
     case CONF_STR:
     case CONF_PATH:
-        add_scalar(out, *(char *const *)member);
+        conf_add_text(out, *(char *const *)member);
         break;
     case CONF_BOOL:
         buf_add_str(out, *(const bool *)member ? "yes" : "no");
@@ -129,7 +129,7 @@ static void add_value(struct buf *out, const struct conf_row *row, const void *m
         buf_add_str(out, num_percent_text(text, sizeof(text), *(const int64_t *)member));
         break;
     case CONF_ENUM:
-        add_scalar(out, row->choices[*(const int *)member]);
+        conf_add_text(out, row->choices[*(const int *)member]);
         break;
     case CONF_LIST:
         add_list(out, member);
@@ -201,4 +201,13 @@ void conf_print(const struct conf_row *rows, size_t n, const void *conf, struct 
         add_row(out, rows, n, i, before, conf);
         before = rows[i].name;
     }
+}
+
+void conf_show(const struct conf_row *rows, size_t n, const void *conf)
+{
+    struct buf text = BUF_INIT;
+
+    conf_print(rows, n, conf, &text);
+    fputs(buf_str(&text), stdout);
+    buf_fini(&text);
 }

@@ -1,4 +1,4 @@
-/* diag.c: the list of messages for people. Owns copies of all texts and file names; prints nothing itself. */
+/* diag.c: the list of messages for people. Owns copies of all texts and file names; prints only in diag_show(). */
 #include "common/diag.h"
 
 #include "common/buf.h"
@@ -271,4 +271,13 @@ void diag_print(const struct diag *diag, struct buf *out)
     if (diag->dropped > 0) {
         buf_printf(out, "%zu more message%s not shown\n", diag->dropped, diag->dropped == 1 ? " is" : "s are");
     }
+}
+
+void diag_show(const struct diag *diag)
+{
+    struct buf text = BUF_INIT;
+
+    diag_print(diag, &text);
+    fputs(buf_str(&text), stderr);
+    buf_fini(&text);
 }

@@ -43,5 +43,7 @@ const struct diag_item *diag_get(const struct diag *diag, size_t index);
 const char *diag_first(const struct diag *diag);
 /* Appends every item in order of file, line, column: "file:line:column: text\n", warnings as "…: warning: text". */
 void diag_print(const struct diag *diag, struct buf *out);
+/* The same to standard error. */
+void diag_show(const struct diag *diag);
 
 #endif

@@ -393,3 +393,28 @@ int file_path(char *dst, size_t room, const char *dir, const char *name)
     }
     return 0;
 }
+
+int file_absolute(char *dst, size_t room, const char *path)
+{
+    char here[FILE_PATH_MAX];
+    size_t n;
+
+    if (path[0] != '/' && getcwd(here, sizeof here) == NULL) {
+        return errno == ERANGE ? -ERR_LIMIT : -ERR_NOTFOUND;
+    }
+    if (path[0] != '/') {
+        int err = file_path(dst, room, here, path);
+        if (err != 0) {
+            return err;
+        }
+    } else if (strlen(path) >= room) {
+        return -ERR_LIMIT;
+    } else {
+        memcpy(dst, path, strlen(path) + 1);
+    }
+    n = strlen(dst);
+    while (n > 1 && dst[n - 1] == '/') {
+        dst[--n] = '\0';
+    }
+    return 0;
+}

@@ -74,5 +74,7 @@ void file_lock_free(struct file_lock **lock);
 /* dir "/" name into dst; -ERR_LIMIT when it does not fit. */
 int file_path(char *dst, size_t room, const char *dir, const char *name) MUST_CHECK;
 #define FILE_PATH_MAX 1024
+/* The path with the current folder before it unless it is absolute, without slashes at its end. -ERR_LIMIT when it does not fit, -ERR_NOTFOUND when the current folder is gone. */
+int file_absolute(char *dst, size_t room, const char *path) MUST_CHECK;
 
 #endif

@@ -36,15 +36,10 @@ static struct {
     char held[HELD_MAX];
 } state = {.fd = STDERR_FILENO, .program = "makespan", .level = LOG_INFO};
 
-static const struct {
-    const char *name;
-    char priority; /* of syslog */
-} levels[] = {
-    [LOG_ERROR] = {"error", '3'},
-    [LOG_WARN] = {"warn", '4'},
-    [LOG_INFO] = {"info", '6'},
-    [LOG_DEBUG] = {"debug", '7'},
-};
+const char *const LOG_LEVELS[] = {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug", NULL};
+
+/* Of syslog. */
+static const char PRIORITIES[] = {[LOG_ERROR] = '3', [LOG_WARN] = '4', [LOG_INFO] = '6', [LOG_DEBUG] = '7'};
 
 struct line {
     size_t len;
@@ -115,7 +110,7 @@ static void put_head(struct line *line, enum log_level level)
 {
     char head[128];
     if (state.journal) {
-        snprintf(head, sizeof(head), "<%c>", levels[level].priority);
+        snprintf(head, sizeof(head), "<%c>", PRIORITIES[level]);
         put_str(line, head);
     } else {
         int64_t now_ms = clock_wall_ns() / CLOCK_MS;
@@ -139,7 +134,7 @@ static void put_head(struct line *line, enum log_level level)
         put_str(line, " ");
     }
     if (!state.journal) {
-        put_str(line, levels[level].name);
+        put_str(line, LOG_LEVELS[level]);
         put_str(line, ": ");
     }
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+/* Their names, in that order, then NULL. */
+extern const char *const LOG_LEVELS[];
 
 /* Opens the log: `path` NULL is standard error. `program` is borrowed for ever. Returns 0 or a negative code. */
 int log_open(const char *program, const char *path, enum log_level level) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/jobs.h"
+#include "common/log.h"
 #include "common/num.h"
 #include "common/str.h"
 #include "proto/msg.h"
@@ -18,7 +19,6 @@
 #define AT(member) offsetof(struct worker_conf, member)
 #define BYTES_MAX (INT64_C(1) << 50)
 
-static const char *const LEVELS[] = {"error", "warn", "info", "debug", NULL};
 static const char *const WAYS[] = {"any", "cgroup2", "cgroup1", "follow", NULL};
 
 static const struct conf_row ROWS[] = {
@@ -107,7 +107,7 @@ static const struct conf_row ROWS[] = {
      .type = CONF_ENUM,
      .offset = AT(log_level),
      .dflt = "info",
-     .choices = LEVELS,
+     .choices = LOG_LEVELS,
      .help = "Lines of this level and more urgent ones are written."},
 };
 
@@ -151,11 +151,8 @@ static int check(const char *path, const struct worker_conf *conf, struct diag *
 
 int worker_conf_load(const char *path, struct worker_conf *out, struct diag *diag)
 {
-    int err = 0;
+    int err = conf_read(ROWS, ARRAY_LEN(ROWS), path, out, diag);
 
-    conf_defaults(ROWS, ARRAY_LEN(ROWS), out);
-    if (path != NULL)
-        err = conf_load(ROWS, ARRAY_LEN(ROWS), path, out, diag);
     return err != 0 ? err : check(path == NULL ? "defaults" : path, out, diag);
 }
 

@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "common/daemon.h"
 #include "common/diag.h"
+#include "common/stop.h"
 #include "common/err.h"
 #include "common/fileio.h"
 #include "common/log.h"
@@ -134,53 +135,14 @@ static int read_options(int argc, char **argv, struct options *o)
     return read_words(argc, argv, o);
 }
 
-static void show(const struct diag *diag)
-{
-    struct buf text = BUF_INIT;
-
-    diag_print(diag, &text);
-    fputs(buf_str(&text), stderr);
-    buf_fini(&text);
-}
-
-static void print_conf(const struct worker_conf *conf)
-{
-    struct buf text = BUF_INIT;
-    size_t n;
-    const struct conf_row *rows = worker_conf_rows(&n);
-
-    conf_print(rows, n, conf, &text);
-    fputs(buf_str(&text), stdout);
-    buf_fini(&text);
-}
-
 /* --- join --- */
 
-/* An absolute path without a slash at its end; freed by the caller. */
-static char *absolute(const char *path)
-{
-    char here[FILE_PATH_MAX] = "";
-    struct buf b = BUF_INIT;
-
-    if (path[0] != '/' && getcwd(here, sizeof here) != NULL)
-        buf_printf(&b, "%s/", here);
-    buf_add_str(&b, path);
-    while (b.len > 1 && b.data[b.len - 1] == '/')
-        b.len--;
-    buf_add_char(&b, '\0');
-    return buf_take(&b);
-}
-
 /* Where the configuration is: that of -c, that of --dir, or the usual place. */
-static char *config_path(const struct options *o, const char *dir)
+static int config_path(const struct options *o, const char *dir, char *dst, size_t room)
 {
-    char path[FILE_PATH_MAX];
-
-    if (o->config != NULL)
-        return absolute(o->config);
-    if (o->dir == NULL)
-        return absolute(WORKER_CONF_PATH);
-    return file_path(path, sizeof path, dir, "worker.yaml") == 0 ? absolute(path) : NULL;
+    if (o->config == NULL && o->dir != NULL)
+        return file_path(dst, room, dir, "worker.yaml");
+    return file_absolute(dst, room, o->config != NULL ? o->config : WORKER_CONF_PATH);
 }
 
 static bool is_usage_error(int err)
@@ -190,18 +152,20 @@ static bool is_usage_error(int err)
 
 static int do_join(const struct options *o, struct diag *diag)
 {
-    char *dir = absolute(o->dir != NULL ? o->dir : WORKER_DIR);
-    char *config = dir == NULL ? NULL : config_path(o, dir);
+    char dir[FILE_PATH_MAX], config[FILE_PATH_MAX];
     struct worker_join join = {
         .address = o->address, .token = o->token, .name = o->name, .dir = dir, .config = config};
     struct buf said = BUF_INIT;
-    int err = config == NULL ? diag_error(diag, ERR_INVAL, "the name of the folder is too long")
-                             : worker_join(&join, &said, diag);
+    int err = file_absolute(dir, sizeof dir, o->dir != NULL ? o->dir : WORKER_DIR);
 
+    if (err == 0)
+        err = config_path(o, dir, config, sizeof config);
+    if (err != 0)
+        err = diag_error(diag, ERR_INVAL, "the name of the folder is too long, or the current folder is gone");
+    else
+        err = worker_join(&join, &said, diag);
     fputs(buf_str(&said), stdout);
     buf_fini(&said);
-    free(dir);
-    free(config);
     return err == 0 ? EXIT_DONE : is_usage_error(err) ? EXIT_USAGE : EXIT_INFRASTRUCTURE;
 }
 
@@ -231,45 +195,27 @@ static void end(struct serving *s, const char *why)
     agent_stop(s->agent, on_stopped, s);
 }
 
-static void on_signal(int number, void *arg)
-{
-    char why[32];
-
-    snprintf(why, sizeof why, "signal %d", number);
-    end(arg, why);
-}
-
-/* Whoever started this worker holds the other end of standard input, and has ended. */
-static void on_guard(int fd, int what, void *arg)
+/* Without whoever started it there is nobody to wait for. */
+static void on_stop(void *arg, bool guard, const char *why)
 {
     struct serving *s = arg;
-    char byte[64];
-    ssize_t n = read(fd, byte, sizeof byte);
 
-    (void)what;
-    if (n != 0)
-        return;
-    log_info("standard input has ended");
-    s->signals = 1;
-    end(s, "guard");
+    if (guard)
+        s->signals = 1;
+    end(s, why);
 }
 
 static int serve(const struct options *o, const struct worker_conf *conf, struct identity *identity,
                  int ready_fd, struct diag *diag)
 {
-    static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
-    struct loop_signal *signals[3] = {NULL, NULL, NULL};
     struct serving s = {.loop = loop_new()};
     struct agent_setup setup = {.loop = s.loop, .conf = conf, .identity = identity};
-    struct loop_fd *guard = NULL;
+    struct stop *stop;
     int err;
 
     if (s.loop == NULL)
         return diag_error(diag, ERR_SYS, "the system gives no event loop");
-    for (size_t i = 0; i < 3; i++)
-        signals[i] = loop_signal_new(s.loop, SIGNALS[i], on_signal, &s);
-    if (o->guard)
-        guard = loop_fd_new(s.loop, STDIN_FILENO, LOOP_READ, on_guard, &s);
+    stop = stop_new(s.loop, o->guard, on_stop, &s);
     err = agent_new(&setup, &s.agent, diag);
     if (err == 0) {
         log_info("makespan-worker %s, %s of fleet %s, folder %s", version_text(), identity->name,
@@ -278,9 +224,7 @@ static int serve(const struct options *o, const struct worker_conf *conf, struct
         loop_run(s.loop);
     }
     agent_free(&s.agent);
-    loop_fd_free(&guard);
-    for (size_t i = 3; i-- > 0;)
-        loop_signal_free(&signals[i]);
+    stop_free(&stop);
     loop_free(&s.loop);
     return err;
 }
@@ -310,7 +254,9 @@ int main(int argc, char **argv)
     struct options o;
     struct worker_conf conf;
     struct diag *diag;
+    const struct conf_row *rows;
     const char *path;
+    size_t n;
     int status = read_options(argc, argv, &o);
 
     if (status >= 0)
@@ -324,13 +270,14 @@ int main(int argc, char **argv)
                : file_exists(WORKER_CONF_PATH) ? WORKER_CONF_PATH
                                                : NULL;
         status = worker_conf_load(path, &conf, diag) == 0 ? EXIT_DONE : EXIT_USAGE;
+        rows = worker_conf_rows(&n);
         if (status == EXIT_DONE && o.print)
-            print_conf(&conf);
+            conf_show(rows, n, &conf);
         else if (status == EXIT_DONE && !o.check && run(&o, &conf, diag) != 0)
             status = EXIT_INFRASTRUCTURE;
         worker_conf_free(&conf);
     }
-    show(diag);
+    diag_show(diag);
     diag_free(&diag);
     return status;
 }

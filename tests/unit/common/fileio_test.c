@@ -4,6 +4,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -18,12 +19,11 @@
 #include <unistd.h>
 
 /* Each test works in a folder of its own, which is the working folder. */
-static char dir[64];
+static char dir[256];
 
 static void setup(void)
 {
-    memcpy(dir, "/tmp/fileio_test.XXXXXX", 24);
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "fileio_test");
     cr_assert_eq(chdir(dir), 0);
 }
 
@@ -375,7 +375,7 @@ Test(fileio, list_is_in_the_order_of_names)
 
 Test(fileio, remove_tree_does_not_follow_links)
 {
-    char path[256];
+    char path[300];
     cr_assert_eq(file_mkdirs("keep/deep", 0755), 0);
     put("keep/deep/file", "kept");
     cr_assert_eq(file_mkdirs("tree/a/b/c", 0755), 0);
@@ -436,4 +436,22 @@ Test(fileio, paths)
     cr_assert_str_eq(path, "");
     cr_assert_eq(file_path(path, sizeof(path), "/", "etc"), 0);
     cr_assert_str_eq(path, "/etc");
+}
+
+Test(fileio, an_absolute_path_begins_at_the_root_and_ends_without_a_slash)
+{
+    char here[FILE_PATH_MAX], want[FILE_PATH_MAX], path[FILE_PATH_MAX];
+    char small[8];
+    cr_assert_not_null(getcwd(here, sizeof(here)));
+    cr_assert_eq(file_absolute(path, sizeof(path), "/a/b//"), 0);
+    cr_expect_str_eq(path, "/a/b");
+    cr_assert_eq(file_absolute(path, sizeof(path), "/"), 0);
+    cr_expect_str_eq(path, "/");
+    cr_assert_eq(file_absolute(path, sizeof(path), "x/y/"), 0);
+    cr_assert_eq(file_path(want, sizeof(want), here, "x/y"), 0);
+    cr_expect_str_eq(path, want);
+    cr_assert_eq(file_absolute(small, sizeof(small), "/234567"), 0);
+    cr_expect_str_eq(small, "/234567");
+    cr_expect_eq(file_absolute(small, sizeof(small), "/2345678"), -ERR_LIMIT);
+    cr_expect_eq(file_absolute(small, sizeof(small), "relative"), -ERR_LIMIT);
 }

@@ -1,0 +1,66 @@
+/* stop.c: signals and standard input of a daemon. Ends nothing itself. */
+#include "common/stop.h"
+
+#include "common/loop.h"
+#include "common/mem.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
+
+struct stop {
+    struct loop_signal *signals[ARRAY_LEN(SIGNALS)];
+    struct loop_fd *guard;
+    stop_f *f;
+    void *arg;
+};
+
+static void on_signal(int number, void *arg)
+{
+    struct stop *e = arg;
+    char why[32];
+
+    snprintf(why, sizeof why, "signal %d", number);
+    e->f(e->arg, false, why);
+}
+
+static void on_input(int fd, int what, void *arg)
+{
+    struct stop *e = arg;
+    char bytes[256];
+    ssize_t n = read(fd, bytes, sizeof bytes);
+
+    (void)what;
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        e->f(e->arg, true, "standard input has ended");
+}
+
+struct stop *stop_new(struct loop *loop, bool guard, stop_f *f, void *arg)
+{
+    struct stop *e = mem_xzalloc(sizeof *e);
+
+    e->f = f;
+    e->arg = arg;
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++)
+        e->signals[i] = loop_signal_new(loop, SIGNALS[i], on_signal, e);
+    if (guard)
+        e->guard = loop_fd_new(loop, STDIN_FILENO, LOOP_READ, on_input, e);
+    return e;
+}
+
+void stop_free(struct stop **stop)
+{
+    struct stop *e = *stop;
+
+    if (e == NULL)
+        return;
+    loop_fd_free(&e->guard);
+    for (size_t i = ARRAY_LEN(SIGNALS); i-- > 0;)
+        loop_signal_free(&e->signals[i]);
+    free(e);
+    *stop = NULL;
+}
