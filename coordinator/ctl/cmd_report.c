@@ -6,6 +6,7 @@
 #include "common/num.h"
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/cmds.h"
+#include "coordinator/verdict/one.h"
 #include "proto/msg.h"
 
 #include <stdio.h>
@@ -74,7 +75,10 @@ int cmd_report(struct ctl *ctl, const struct opts *opts)
         diag_error(ctl->diag, ERR_INVAL, "--attempt %s: it is written as RUN or RUN/N, as in the columns run and attempt of --format csv", one);
         return CTL_USAGE;
     }
-    status = report_check_format(format, ctl->diag);
+    if (one == NULL)
+        status = report_check_format(format, ctl->diag);
+    else
+        status = one_check_format(format, ctl->diag) == 0 ? 0 : CTL_USAGE;
     if (status == 0)
         status = call_open(ctl, &call);
     if (status != 0)

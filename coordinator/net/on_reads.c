@@ -36,7 +36,7 @@ void on_reads(struct peer *peer, const struct msg *msg)
     default:
         if (msg->u.report.has_run && msg->u.report.run <= INT64_MAX)
             err = answer_attempt(rooms->store, msg->u.report.sweep, (int64_t)msg->u.report.run,
-                                 msg->u.report.has_attempt ? msg->u.report.attempt : 1, &body, diag);
+                                 msg->u.report.has_attempt ? msg->u.report.attempt : 1, msg->u.report.format, &body, diag);
         else
             err = answer_report(rooms->store, msg->u.report.sweep, msg->u.report.format, &body, diag);
         answer(peer, msg->u.report.call, err, "text", &body, diag);

@@ -7,7 +7,9 @@
 #include <stddef.h>
 
 struct buf;
+struct json_t;
 struct report;
+struct report_attempt;
 struct report_cell;
 
 /* Each appends to out and returns 0 or a negative code. */
@@ -16,6 +18,9 @@ int render_mail(const struct report *report, struct buf *out) MUST_CHECK;
 int render_csv(const struct report *report, struct buf *out) MUST_CHECK;
 int render_json(const struct report *report, struct buf *out) MUST_CHECK;
 int render_markdown(const struct report *report, struct buf *out) MUST_CHECK;
+
+/* One attempt as it stands in its cell; the caller owns it. */
+struct json_t *render_json_attempt(const struct report_attempt *attempt) MUST_CHECK;
 
 /* "vm-locking/3", then what is said of its state: " (provisional: 12 of 18 runs)". */
 void render_title(const struct report *report, struct buf *out);

@@ -57,7 +57,7 @@ static json_t *facts_of(const struct report_attempt *a)
     return o;
 }
 
-static json_t *attempt_of(const struct report_attempt *a)
+json_t *render_json_attempt(const struct report_attempt *a)
 {
     const struct model_attempt *r = a->row;
     json_t *o = json_object();
@@ -145,7 +145,7 @@ static json_t *cell_of(const struct report_cell *c)
     set_int(o, "superseded", (int64_t)c->superseded);
     json_set(o, "flaky", json_boolean(c->flaky));
     for (size_t i = 0; i < c->attempt_count; i++)
-        json_array_append_new(attempts, attempt_of(&c->attempts[i]));
+        json_array_append_new(attempts, render_json_attempt(&c->attempts[i]));
     json_set(o, "attempts", attempts);
     return o;
 }
@@ -192,6 +192,7 @@ int render_json(const struct report *report, struct buf *out)
     json_set(doc, "cells", cells);
     json_set(doc, "lines", lines_of(report));
     err = json_print(doc, 2, out);
+    buf_add_char(out, '\n');
     json_decref(doc);
     return err != 0 ? err : out->err;
 }

@@ -132,7 +132,7 @@ static bool is_retracted(const struct model_sweep_data *data, const struct model
     return false;
 }
 
-static bool is_counted(const struct model_sweep_data *data, const struct model_run *run, const struct model_attempt *a)
+bool report_is_counted(const struct model_sweep_data *data, const struct model_run *run, const struct model_attempt *a)
 {
     return run->counted == a->attempt && a->outcome == OUTCOME_OK && !a->warmup && !run->warmup && a->real_ns.has &&
            run->state != RUN_REPLACED && !is_retracted(data, run, a->attempt);
@@ -329,7 +329,7 @@ static int join_attempts(struct build *b)
             return -ERR_CORRUPT;
         a->row = row;
         a->run = &d->runs[run->index];
-        a->counted = is_counted(d, a->run, row);
+        a->counted = report_is_counted(d, a->run, row);
         while (mark < d->mark_count && (d->marks[mark].run < row->run ||
                                         (d->marks[mark].run == row->run && d->marks[mark].attempt < row->attempt)))
             mark++;

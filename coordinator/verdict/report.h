@@ -82,6 +82,9 @@ struct report {
 /* Works the report out; everything lives in the arena and in `data`, which is borrowed. 0, or -ERR_LIMIT when the arena is full. */
 int report_build(struct mem_arena *arena, const struct model_sweep_data *data, struct report *out) MUST_CHECK;
 
+/* Whether an attempt enters its cell's numbers. Of `data` only the retractions matter. */
+bool report_is_counted(const struct model_sweep_data *data, const struct model_run *run, const struct model_attempt *attempt);
+
 /* The formats that can be rendered: a NULL-terminated list. */
 const char *const *report_formats(void);
 
