@@ -33,7 +33,7 @@ struct follow {
     size_t drawn; /* lines of the picture on the terminal */
     struct buf text;
     json_t *status; /* the last one */
-    char last_line[1024];
+    char last_numbers[256];
     int64_t said_ns; /* when the last line was written */
     char name[96]; /* NAME/N: NAME alone may come to mean another sweep */
     bool interrupted;
@@ -65,17 +65,17 @@ static void draw(struct follow *f)
 static void say(struct follow *f)
 {
     struct buf out = BUF_INIT;
-    char key[256];
+    struct buf numbers = BUF_INIT;
 
-    snprintf(key, sizeof key, "%s %lld %lld %lld", json_str(f->status, "state", ""), json_int(f->status, "have", 0),
-             json_int(f->status, "wanted", 0), json_int(f->status, "failed", 0));
-    if (strcmp(key, f->last_line) != 0 || clock_mono_ns() - f->said_ns >= SAY_EVERY) {
+    progress_numbers(f->status, &numbers);
+    if (strcmp(buf_str(&numbers), f->last_numbers) != 0 || clock_mono_ns() - f->said_ns >= SAY_EVERY) {
         f->said_ns = clock_mono_ns();
-        str_copy(f->last_line, sizeof f->last_line, key);
+        str_copy(f->last_numbers, sizeof f->last_numbers, buf_str(&numbers));
         progress_line(f->status, &out);
         fputs(buf_str(&out), f->to);
         fflush(f->to);
     }
+    buf_fini(&numbers);
     buf_fini(&out);
 }
 
