@@ -54,6 +54,13 @@ bool msg_may_send(uint32_t type, enum msg_from side, enum role role, enum msg_wh
     return msg_refusal(type, side, role, when) == CLOSE_NONE;
 }
 
+enum role msg_least_role(uint32_t type)
+{
+    const struct msg_row *row = msg_table_find(type);
+
+    return row == NULL || row->role < ROLE_VIEWER ? ROLE_VIEWER : (enum role)row->role;
+}
+
 /* --- kinds --- */
 
 /* The required field of that name and kind, or NULL. */

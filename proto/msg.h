@@ -183,6 +183,9 @@ enum close_reason msg_refusal(uint32_t type, enum msg_from side, enum role role,
 /* msg_refusal() is CLOSE_NONE. */
 bool msg_may_send(uint32_t type, enum msg_from side, enum role role, enum msg_when when);
 
+/* The least role of an operator that may send it; ROLE_VIEWER also for what is of another side, or unknown. */
+enum role msg_least_role(uint32_t type);
+
 /* --- kinds --- */
 
 /* A record of an attempt, numbered (run, attempt, seq): RESULT, SAMPLES, OUTPUT, MARK, END. It is

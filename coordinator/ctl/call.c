@@ -8,11 +8,13 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "common/version.h"
+#include "common/vocab.h"
 #include "coordinator/ctl/ctl.h"
 #include "coordinator/ctl/home.h"
 #include "proto/conn.h"
 #include "proto/hello.h"
 #include "proto/msg.h"
+#include "proto/pki.h"
 #include "proto/tls.h"
 
 #include <stdio.h>
@@ -27,6 +29,7 @@ struct call {
     struct tls *tls;
     struct conn *conn; /* NULL once it has ended */
     char address[256];
+    struct pki_id me;
     bool welcomed;
     int64_t beat_ns;
     int64_t heard_ns;
@@ -35,6 +38,8 @@ struct call {
     uint32_t number; /* of the last request */
     /* the request that is waited for */
     uint32_t waiting;
+    uint32_t waiting_type; /* MSG_* */
+    bool refused;          /* our role may not ask for it */
     bool finished;
     call_piece_f *piece;
     void *arg;
@@ -99,6 +104,23 @@ static void on_next(struct call *c, const struct msg_blob_next *n)
     c->finished = true;
 }
 
+static const char *article(const char *word)
+{
+    return strchr("aeiou", word[0]) == NULL ? "a" : "an";
+}
+
+static void on_refused(struct call *c)
+{
+    const char *need = vocab_role((int)msg_least_role(c->waiting_type));
+    const char *have = vocab_role((int)c->me.role);
+
+    c->refused = true;
+    diag_error(c->ctl->diag, ERR_DENIED,
+               "%s: this takes the role %s, and %s is %s %s in this fleet: an admin prints a token with `makespan token create --role %s`, "
+               "and `makespan login --force %s TOKEN` takes it",
+               c->address, need, c->me.name, article(have), have, need, c->address);
+}
+
 static void on_closed(struct call *c, const struct conn_event *event)
 {
     c->conn = NULL;
@@ -107,10 +129,8 @@ static void on_closed(struct call *c, const struct conn_event *event)
     if (event->reason == CLOSE_DIAL) /* it names the addresses that were tried */
         diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator %s cannot be reached: %s (--coordinator HOST:PORT names another, %s/address keeps it)",
                    c->address, event->text, c->ctl->home);
-    else if (event->reason == CLOSE_NOT_YOURS)
-        diag_error(c->ctl->diag, ERR_UNREACH,
-                   "%s: your role in this fleet may not do this: an admin makes a token with `makespan token create --role`, and `makespan login --force` takes it",
-                   c->address);
+    else if (event->reason == CLOSE_NOT_YOURS && c->waiting != 0)
+        on_refused(c);
     else
         diag_error(c->ctl->diag, ERR_UNREACH, "%s: %s", c->address, event->text);
 }
@@ -149,6 +169,8 @@ static int connect_now(struct call *c)
     int64_t deadline;
     int err = home_read_identity(c->ctl->home, &id, c->ctl->diag);
 
+    if (err == 0 && (err = pki_cert_id(id.cert, &c->me, c->ctl->diag)) != 0)
+        home_free_identity(&id);
     if (err == 0) {
         struct tls_client_config config = {.key = id.key, .cert = id.cert, .authority = id.authority, .now_s = now_s};
 
@@ -250,6 +272,7 @@ int call_ask(struct call *call, uint32_t number, const struct msg *request, call
 
     memset(out, 0, sizeof *out);
     call->waiting = number;
+    call->waiting_type = (uint32_t)request->type;
     call->finished = false;
     call->piece = piece;
     call->arg = arg;
@@ -263,6 +286,8 @@ int call_ask(struct call *call, uint32_t number, const struct msg *request, call
     }
     call->waiting = 0;
     call->answer = NULL;
+    if (call->refused)
+        return out->exit = CTL_NO;
     if (!call->finished) {
         out->lost = true;
         if (diag_errors(call->ctl->diag) == 0)

@@ -35,7 +35,8 @@ struct call_answer {
     bool done;       /* of BLOB_NEXT */
 };
 /* Sends a request with this call number and waits for the last piece of its answer. What the coordinator says for standard error is printed there. `piece` may be NULL. Waits at most three
- * intervals of the beat for each sign of life. Returns the exit status: that of the answer, or CTL_INFRASTRUCTURE when it was lost. */
+ * intervals of the beat for each sign of life. Returns the exit status: that of the answer, CTL_NO when the operator's role may not ask for it, or CTL_INFRASTRUCTURE
+ * when it was lost. */
 int call_ask(struct call *call, uint32_t number, const struct msg *request, call_piece_f *piece, void *arg, struct call_answer *out);
 /* Sends without waiting for an answer. 0 or a negative code. */
 int call_send(struct call *call, const struct msg *msg) MUST_CHECK;

@@ -94,6 +94,32 @@ Test(msg_role, every_message_has_its_row_here)
     cr_assert_eq(count, ROWS);
 }
 
+Test(msg_role, the_least_role_is_the_first_that_may)
+{
+    static const enum role ROLES[] = {ROLE_VIEWER, ROLE_SUBMITTER, ROLE_ADMIN};
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        enum role least = msg_least_role(table[i].type);
+        bool any = false;
+        for (size_t k = 0; k < ARRAY_LEN(ROLES); k++) {
+            bool may = msg_refusal(table[i].type, MSG_FROM_OPERATOR, ROLES[k], MSG_WHEN_OPEN) != CLOSE_NOT_YOURS;
+            any = any || may;
+            if (may) {
+                cr_expect_leq(least, ROLES[k], "%s", msg_name(table[i].type));
+            } else if (any) {
+                cr_expect_fail("%s: a higher role may less", msg_name(table[i].type));
+            }
+        }
+        if (any) {
+            cr_expect_neq(msg_refusal(table[i].type, MSG_FROM_OPERATOR, least, MSG_WHEN_OPEN), CLOSE_NOT_YOURS,
+                          "%s", msg_name(table[i].type));
+        }
+    }
+    cr_expect_eq(msg_least_role(MSG_HOST_SET), ROLE_ADMIN);
+    cr_expect_eq(msg_least_role(MSG_SWEEP_PUT), ROLE_SUBMITTER);
+    cr_expect_eq(msg_least_role(MSG_REPORT), ROLE_VIEWER);
+    cr_expect_eq(msg_least_role(99), ROLE_VIEWER);
+}
+
 Test(msg_role, unknown_messages_come_from_nobody)
 {
     cr_assert_eq(msg_refusal(99, MSG_FROM_COORDINATOR, ROLE_COORDINATOR, MSG_WHEN_OPEN),

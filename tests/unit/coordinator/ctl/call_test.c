@@ -16,6 +16,7 @@
 #include "proto/msg.h"
 #include "proto/pki.h"
 #include "proto/tls.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -23,10 +24,10 @@
 #include <string.h>
 
 /* What it does once it was asked. */
-enum manner { ANSWERS, IS_SILENT, CLOSES, ANSWERS_IN_PIECES, REFUSES, ANOTHER_PROTO };
+enum manner { ANSWERS, IS_SILENT, CLOSES, ANSWERS_IN_PIECES, REFUSES, ANOTHER_PROTO, DENIES };
 
 static struct {
-    char dir[64];
+    char dir[256];
     struct loop *loop;
     struct ctl ctl;
     struct pki_key *ca_key, *key;
@@ -81,6 +82,9 @@ static void asked(struct conn *conn, uint32_t call)
         reply(conn, call, "one ", false);
         reply(conn, call, "two", true);
         break;
+    case DENIES:
+        conn_close(conn, CLOSE_NOT_YOURS, NULL, false);
+        break;
     case CLOSES:
         reply(conn, call, "half", false);
         conn_close(conn, CLOSE_SHUTDOWN, NULL, false);
@@ -103,6 +107,8 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
         }
     } else if (event->kind == CONN_MESSAGE && event->msg->type == MSG_HOST_LIST) {
         asked(conn, event->msg->u.host_list.call);
+    } else if (event->kind == CONN_MESSAGE && event->msg->type == MSG_HOST_SET) {
+        asked(conn, event->msg->u.host_set.call);
     } else if (event->kind == CONN_MESSAGE && event->msg->type == MSG_BEAT) {
         t.beats++;
     }
@@ -144,8 +150,7 @@ static void write_home(void)
 
 static void setup(void)
 {
-    snprintf(t.dir, sizeof(t.dir), "/tmp/makespan-call.XXXXXX");
-    cr_assert_not_null(mkdtemp(t.dir));
+    place_new_dir(t.dir, sizeof(t.dir), "makespan-call");
     t.loop = loop_new();
     t.ctl = (struct ctl){
         .loop = t.loop, .program = "makespan", .home = t.dir, .diag = diag_new(8)};
@@ -285,6 +290,30 @@ Test(ctl_call, a_connection_that_ends_before_the_answer_is_told)
     expect_said(t.address);
     expect_said("the program stops");
     cr_expect_eq(ask(call, &out), CTL_INFRASTRUCTURE, "and it stays ended");
+    buf_fini(&out);
+    call_close(&call);
+}
+
+Test(ctl_call, what_the_role_does_not_reach_is_a_no_that_names_the_role)
+{
+    struct msg m = {.type = MSG_HOST_SET};
+    struct call_answer answer;
+    struct buf out = BUF_INIT;
+    struct call *call = open_call(DENIES);
+    m.u.host_set.call = call_number(call);
+    m.u.host_set.name = "p6";
+    m.u.host_set.action = "drain";
+    cr_expect_eq(call_ask(call, m.u.host_set.call, &m, NULL, NULL, &answer), CTL_NO);
+    cr_expect_not(answer.lost, "nobody dials again for it");
+    expect_said("this takes the role admin");
+    expect_said("ann is an admin in this fleet");
+    expect_said("makespan token create --role admin");
+    expect_said("makespan login --force 127.0.0.1:");
+    call_close(&call);
+    diag_clear(t.ctl.diag);
+    cr_assert_eq(call_open(&t.ctl, &call), 0, "%s", diag_first(t.ctl.diag));
+    cr_expect_eq(ask(call, &out), CTL_NO);
+    expect_said("this takes the role viewer");
     buf_fini(&out);
     call_close(&call);
 }
