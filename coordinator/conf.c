@@ -7,8 +7,6 @@
 
 #define AT(member) offsetof(struct coord_conf, member)
 
-static const char *const LEVELS[] = {"error", "warn", "info", "debug", NULL};
-
 static const struct conf_row ROWS[] = {
     {.name = "listen",
      .type = CONF_STR,
@@ -18,14 +16,14 @@ static const struct conf_row ROWS[] = {
     {.name = "dir",
      .type = CONF_PATH,
      .offset = AT(dir),
-     .dflt = "/var/lib/makespan",
+     .dflt = COORD_DIR,
      .help = "Folder of the database, the authority's keys and the archives."},
     {.name = "log.file", .type = CONF_PATH, .offset = AT(log_file), .help = "Log file; standard error when it is not given."},
     {.name = "log.level",
      .type = CONF_ENUM,
      .offset = AT(log_level),
      .dflt = "info",
-     .choices = LEVELS,
+     .choices = LOG_LEVELS,
      .help = "Lines of this level and more urgent ones are written."},
     {.name = "beat",
      .type = CONF_DURATION,
@@ -105,11 +103,8 @@ const struct conf_row *coord_conf_rows(size_t *n)
 
 int coord_conf_load(const char *path, struct coord_conf *out, struct diag *diag)
 {
-    int err = 0;
+    int err = conf_read(ROWS, ARRAY_LEN(ROWS), path, out, diag);
 
-    conf_defaults(ROWS, ARRAY_LEN(ROWS), out);
-    if (path != NULL)
-        err = conf_load(ROWS, ARRAY_LEN(ROWS), path, out, diag);
     if (err == 0 && out->web)
         err = diag_error(diag, ERR_NOTYET, "%s: web.enabled: the dashboard is not yet in this version: leave it at no", path);
     return err;

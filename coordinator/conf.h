@@ -29,6 +29,7 @@ struct coord_conf {
     bool web;
 };
 
+#define COORD_DIR "/var/lib/makespan"
 #define COORD_CONF_PATH "/etc/makespan/makespand.yaml"
 
 const struct conf_row *coord_conf_rows(size_t *n);

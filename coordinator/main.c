@@ -1,40 +1,38 @@
 /* main.c: makespand, the coordinator daemon: options, configuration, and the order in which everything starts and ends. Wiring only. */
-#include "common/buf.h"
-#include "common/clock.h"
 #include "common/daemon.h"
 #include "common/diag.h"
+#include "common/stop.h"
 #include "common/err.h"
 #include "common/fileio.h"
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/version.h"
-#include "coordinator/ca/ca.h"
 #include "coordinator/conf.h"
 #include "coordinator/coord.h"
-#include "coordinator/store/store.h"
+#include "coordinator/init.h"
 #include "coordinator/web/web.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_INFRASTRUCTURE = 3, EXIT_USAGE = 64 };
 
 static const char *const USAGE =
     "usage: makespand [-b | --guard] [-c FILE] [-d DIR] [-l ADDRESS] [--port-file FILE]\n"
     "       makespand -n | -p [-c FILE]\n"
-    "       makespand --init --fleet NAME --operator-dir DIR [--operator NAME] [-c FILE] [-d DIR]\n"
+    "       makespand --init --fleet NAME --operator-dir DIR [--operator NAME] [--address ADDR]\n"
+    "                 [-c FILE] [-d DIR] [-l ADDRESS]\n"
     "\n"
     "The coordinator of a fleet: takes sweeps, hands runs to workers, keeps the results.\n"
     "\n"
     "  -b, --background     go to the background once it listens; log.file says where the log goes then\n"
     "  -c, --config FILE    read this configuration; else " COORD_CONF_PATH " where it exists\n"
     "  -d, --dir DIR        the folder of the database, instead of the configuration's\n"
-    "  -l, --listen ADDR    the address, instead of the configuration's\n"
+    "  -l, --listen ADDRESS the address, instead of the configuration's; with --init also\n"
+    "                       written to FILE, to makespand.yaml in DIR, or to the usual one\n"
     "  -n, --check          check the configuration and end\n"
     "  -p, --print          print the effective configuration and end\n"
     "      --guard          end when standard input ends\n"
@@ -43,6 +41,7 @@ static const char *const USAGE =
     "      --fleet NAME     the name of the new fleet\n"
     "      --operator-dir DIR  where the admin's identity is written\n"
     "      --operator NAME  the admin's name; else admin\n"
+    "      --address ADDR   HOST:PORT by which the coordinator is reached; else this machine\n"
     "  -V, --version        print the version and end\n"
     "  -h, --help           print this and end\n"
     "\n"
@@ -51,10 +50,10 @@ static const char *const USAGE =
 
 struct options {
     bool background, check, print, init, guard;
-    const char *config, *dir, *listen, *port_file, *fleet, *operator_dir, *operator_name;
+    const char *config, *dir, *listen, *port_file, *fleet, *operator_dir, *operator_name, *address;
 };
 
-enum { OPT_INIT = 256, OPT_FLEET, OPT_OPERATOR_DIR, OPT_OPERATOR, OPT_PORT_FILE, OPT_GUARD };
+enum { OPT_INIT = 256, OPT_FLEET, OPT_OPERATOR_DIR, OPT_OPERATOR, OPT_ADDRESS, OPT_PORT_FILE, OPT_GUARD };
 
 static const struct option LONG_OPTIONS[] = {
     {"background", no_argument, NULL, 'b'},
@@ -69,6 +68,7 @@ static const struct option LONG_OPTIONS[] = {
     {"fleet", required_argument, NULL, OPT_FLEET},
     {"operator-dir", required_argument, NULL, OPT_OPERATOR_DIR},
     {"operator", required_argument, NULL, OPT_OPERATOR},
+    {"address", required_argument, NULL, OPT_ADDRESS},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -118,6 +118,9 @@ static int read_options(int argc, char **argv, struct options *o)
         case OPT_OPERATOR:
             o->operator_name = optarg;
             break;
+        case OPT_ADDRESS:
+            o->address = optarg;
+            break;
         case 'V':
             printf("makespand %s\n", version_text());
             return EXIT_DONE;
@@ -141,16 +144,11 @@ static int read_options(int argc, char **argv, struct options *o)
         fputs("makespand: --init needs --fleet NAME and --operator-dir DIR\n", stderr);
         return EXIT_USAGE;
     }
+    if (!o->init && (o->fleet != NULL || o->operator_dir != NULL || o->address != NULL)) {
+        fputs("makespand: --fleet, --operator-dir and --address belong to --init\n", stderr);
+        return EXIT_USAGE;
+    }
     return -1;
-}
-
-static void show(const struct diag *diag)
-{
-    struct buf text = BUF_INIT;
-
-    diag_print(diag, &text);
-    fputs(buf_str(&text), stderr);
-    buf_fini(&text);
 }
 
 static void replace(char **member, const char *value)
@@ -166,13 +164,24 @@ static void replace(char **member, const char *value)
     *member = copy;
 }
 
+/* The file of -c; for a new fleet in a folder of its own the one there; else the usual one. */
+static int find_config(const struct options *o, char *dst, size_t room, struct diag *diag)
+{
+    const char *path = o->config != NULL ? o->config : COORD_CONF_PATH;
+    int err = o->init && o->config == NULL && o->dir != NULL ? file_path(dst, room, o->dir, "makespand.yaml") : file_absolute(dst, room, path);
+
+    return err == 0 ? 0 : diag_error(diag, ERR_INVAL, "the name of the configuration is too long");
+}
+
 static int load(const struct options *o, struct coord_conf *conf, struct diag *diag)
 {
-    const char *path = o->config != NULL ? o->config : file_exists(COORD_CONF_PATH) ? COORD_CONF_PATH : NULL;
-    int err = coord_conf_load(path, conf, diag);
+    char path[FILE_PATH_MAX];
+    int err = find_config(o, path, sizeof path, diag);
+    bool optional = o->config == NULL || (o->init && o->listen != NULL); /* init writes it */
+    int err_load = coord_conf_load(err != 0 || (optional && !file_exists(path)) ? NULL : path, conf, diag);
 
-    if (err != 0)
-        return err;
+    if (err != 0 || err_load != 0)
+        return err != 0 ? err : err_load;
     replace(&conf->dir, o->dir);
     replace(&conf->listen, o->listen);
     if (conf->dir[0] != '/')
@@ -180,61 +189,26 @@ static int load(const struct options *o, struct coord_conf *conf, struct diag *d
     return 0;
 }
 
-static void print_conf(const struct coord_conf *conf)
+/* Where the configuration of a new fleet's daemon is, or goes to. */
+static int begin_fleet(const struct options *o, const struct coord_conf *conf, struct diag *diag)
 {
-    struct buf text = BUF_INIT;
-    size_t n;
-    const struct conf_row *rows = coord_conf_rows(&n);
+    char config[FILE_PATH_MAX];
+    int err = find_config(o, config, sizeof config, diag);
+    struct init_request request = {.fleet = o->fleet,
+                                   .operator_dir = o->operator_dir,
+                                   .operator_name = o->operator_name,
+                                   .config = config,
+                                   .write_config = o->listen != NULL,
+                                   .address = o->address};
 
-    conf_print(rows, n, conf, &text);
-    fputs(buf_str(&text), stdout);
-    buf_fini(&text);
+    return err == 0 ? init_fleet(&request, conf, diag) : err;
 }
 
-static int init_fleet(const struct options *o, const struct coord_conf *conf, struct diag *diag)
+static void on_end(void *arg, bool guard, const char *why)
 {
-    struct store *store = NULL;
-    char path[FILE_PATH_MAX];
-    int err = file_mkdirs(conf->dir, 0700);
-
-    if (err != 0)
-        return diag_error(diag, err, "the folder %s cannot be made: %s", conf->dir, err_text(err));
-    if ((err = file_path(path, sizeof path, conf->dir, "makespan.db")) != 0)
-        return diag_error(diag, err, "the name of the folder %s is too long", conf->dir);
-    err = store_open(path, NULL, 0, &store, diag);
-    if (err == 0) {
-        struct ca_init init = {.dir = conf->dir,
-                               .fleet = o->fleet,
-                               .operator_dir = o->operator_dir,
-                               .operator_name = o->operator_name,
-                               .store = store,
-                               .wall_ns = clock_wall_ns()};
-
-        err = ca_init(&init, diag);
-    }
-    store_close(&store);
-    if (err == 0)
-        printf("fleet %s: authority and database in %s, identity of %s in %s\n", o->fleet, conf->dir, o->operator_name, o->operator_dir);
-    return err;
-}
-
-static void on_end(int number, void *arg)
-{
-    log_info("signal %d: the coordinator stops", number);
+    (void)guard;
+    log_info("%s: the coordinator stops", why);
     loop_stop(arg);
-}
-
-/* Whoever started this program with --guard has ended, or wants it to end. */
-static void on_guard(int fd, int what, void *arg)
-{
-    char bytes[256];
-    ssize_t n = read(fd, bytes, sizeof bytes);
-
-    (void)what;
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
-        log_info("standard input has ended: the coordinator stops");
-        loop_stop(arg);
-    }
 }
 
 static int write_port(const struct options *o, uint16_t port, struct diag *diag)
@@ -253,18 +227,13 @@ static int write_port(const struct options *o, uint16_t port, struct diag *diag)
 static int serve(const struct options *o, const struct coord_conf *conf, int ready_fd, struct diag *diag)
 {
     struct loop *loop = loop_new();
-    struct loop_signal *term = NULL;
-    struct loop_signal *intr = NULL;
-    struct loop_fd *guard = NULL;
+    struct stop *stop = NULL;
     struct coord *coord = NULL;
     int err;
 
     if (loop == NULL)
         return diag_error(diag, ERR_SYS, "the system gives no event loop");
-    term = loop_signal_new(loop, SIGTERM, on_end, loop);
-    intr = loop_signal_new(loop, SIGINT, on_end, loop);
-    if (o->guard)
-        guard = loop_fd_new(loop, STDIN_FILENO, LOOP_READ, on_guard, loop);
+    stop = stop_new(loop, o->guard, on_end, loop);
     err = coord_new(loop, conf, NULL, &coord, diag);
     if (err == 0)
         err = write_port(o, coord_port(coord), diag);
@@ -274,9 +243,7 @@ static int serve(const struct options *o, const struct coord_conf *conf, int rea
         loop_run(loop);
     }
     coord_free(&coord);
-    loop_fd_free(&guard);
-    loop_signal_free(&intr);
-    loop_signal_free(&term);
+    stop_free(&stop);
     loop_free(&loop);
     return err;
 }
@@ -315,7 +282,9 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct coord_conf conf;
+    const struct conf_row *rows;
     struct diag *diag;
+    size_t n;
     int status = read_options(argc, argv, &o);
     int err;
 
@@ -324,11 +293,14 @@ int main(int argc, char **argv)
     diag = diag_new(64);
     err = load(&o, &conf, diag);
     status = err == 0 ? EXIT_DONE : EXIT_USAGE;
-    if (err == 0 && o.print)
-        print_conf(&conf);
-    else if (err == 0 && !o.check)
-        status = (o.init ? init_fleet(&o, &conf, diag) : run(&o, &conf, diag)) == 0 ? EXIT_DONE : EXIT_INFRASTRUCTURE;
-    show(diag);
+    if (err == 0 && o.print) {
+        rows = coord_conf_rows(&n);
+        conf_show(rows, n, &conf);
+    } else if (err == 0 && !o.check) {
+        err = o.init ? begin_fleet(&o, &conf, diag) : run(&o, &conf, diag);
+        status = err == 0 ? EXIT_DONE : o.init && err == -ERR_INVAL ? EXIT_USAGE : EXIT_INFRASTRUCTURE;
+    }
+    diag_show(diag);
     coord_conf_free(&conf);
     diag_free(&diag);
     return status;

@@ -39,6 +39,8 @@ int ca_init(const struct ca_init *init, struct diag *diag) MUST_CHECK;
 #define CA_OPERATOR_KEY "operator.key"
 #define CA_OPERATOR_CERT "operator.crt"
 #define CA_OPERATOR_AUTHORITY "ca.crt"
+/* Where the coordinator is: HOST:PORT in one line. */
+#define CA_OPERATOR_ADDRESS "address"
 
 /* Files of the coordinator's folder. */
 #define CA_KEY "ca.key"

@@ -46,9 +46,9 @@ static void describe_now(const json_t *host, struct buf *out)
         buf_printf(out, ", %s", json_str(first, "text", ""));
     if (json_array_size(now) > 1)
         buf_printf(out, "; %zu more", json_array_size(now) - 1);
+    describe_no_room(host, out);
 }
 
-    describe_no_room(host, out);
 static void add_classes(const json_t *host, struct buf *out)
 {
     const json_t *classes = json_object_get(host, "classes");
@@ -131,7 +131,7 @@ static int list(struct ctl *ctl, const char *name)
     m.u.host_list.name = name;
     status = call_document(call, m.u.host_list.call, &m, &body);
     if (status == 0 && ctl->json) {
-        printf("%s\n", buf_str(&body));
+        fputs(buf_str(&body), stdout);
     } else if (status == 0) {
         json_t *doc = json_parse("the answer", buf_str(&body), body.len, ctl->diag);
         struct buf out = BUF_INIT;

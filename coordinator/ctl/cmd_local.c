@@ -47,16 +47,12 @@ static int make_dir(struct local *l)
 {
     const char *keep = opts_get(l->opts, "keep");
     const char *tmp = getenv("TMPDIR");
-    char cwd[FILE_PATH_MAX];
     int n;
 
     if (keep != NULL) {
-        if (keep[0] != '/' && getcwd(cwd, sizeof cwd) == NULL)
-            return diag_error(l->ctl.diag, ERR_SYS, "the current folder is gone");
-        n = snprintf(l->dir, sizeof l->dir, "%s%s%s", keep[0] == '/' ? "" : cwd, keep[0] == '/' ? "" : "/", keep);
         if (file_exists(keep))
             return diag_error(l->ctl.diag, ERR_EXISTS, "--keep %s: it is there already", keep);
-        if (n >= FILE_PATH_MAX - 300 || file_mkdirs(l->dir, 0700) != 0)
+        if (file_absolute(l->dir, FILE_PATH_MAX - 300, keep) != 0 || file_mkdirs(l->dir, 0700) != 0)
             return diag_error(l->ctl.diag, ERR_IO, "--keep %s: the folder cannot be made", keep);
         return 0;
     }

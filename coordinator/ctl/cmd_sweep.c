@@ -4,6 +4,7 @@
 #include "common/err.h"
 #include "common/json.h"
 #include "coordinator/ctl/call.h"
+#include "coordinator/ctl/checked.h"
 #include "coordinator/ctl/cmds.h"
 #include "coordinator/ctl/follow.h"
 #include "coordinator/ctl/out.h"
@@ -14,9 +15,33 @@
 #include <stdio.h>
 #include <string.h>
 
-static int put(struct ctl *ctl, const struct opts *opts, const char *action)
+int cmd_sweep_check(struct ctl *ctl, const struct opts *opts)
 {
-    struct submit submit = {.action = action, .file = opts->args[0]};
+    struct submit submit = {.action = "check", .file = opts->args[0], .document = true};
+    struct call *call = NULL;
+    struct buf out = BUF_INIT;
+    struct buf line = BUF_INIT;
+    json_t *doc = NULL;
+    int status = submit_sweep(ctl, opts, &submit, &call, &out);
+
+    if (status == 0 && ctl->json) {
+        fputs(buf_str(&out), stdout);
+    } else if (status == 0 && (doc = json_parse("the answer", buf_str(&out), out.len, ctl->diag)) == NULL) {
+        status = CTL_INFRASTRUCTURE;
+    } else if (status == 0) {
+        checked_line(strcmp(submit.file, "-") == 0 ? "standard input" : submit.file, doc, &line);
+        fputs(buf_str(&line), stderr);
+    }
+    json_decref(doc);
+    buf_fini(&line);
+    buf_fini(&out);
+    call_close(&call);
+    return status;
+}
+
+int cmd_sweep_plan(struct ctl *ctl, const struct opts *opts)
+{
+    struct submit submit = {.action = "plan", .file = opts->args[0]};
     struct call *call = NULL;
     struct buf out = BUF_INIT;
     int status = submit_sweep(ctl, opts, &submit, &call, &out);
@@ -25,16 +50,6 @@ static int put(struct ctl *ctl, const struct opts *opts, const char *action)
     buf_fini(&out);
     call_close(&call);
     return status;
-}
-
-int cmd_sweep_check(struct ctl *ctl, const struct opts *opts)
-{
-    return put(ctl, opts, "check");
-}
-
-int cmd_sweep_plan(struct ctl *ctl, const struct opts *opts)
-{
-    return put(ctl, opts, "plan");
 }
 
 int cmd_sweep_run(struct ctl *ctl, const struct opts *opts)
@@ -74,7 +89,7 @@ static void print_sweeps(const json_t *doc, struct buf *out)
         out_cell(t, json_str(s, "submitted_by", NULL));
         out_cell(t, out_time(text, sizeof text, json_int(s, "ended_wall_ns", 0)));
         out_cell(t, json_str(s, "file", NULL));
-        out_cell(t, json_str(s, "end_reason", NULL));
+        out_cell(t, json_str(s, "because", NULL));
     }
     if (json_array_size(sweeps) == 0)
         buf_add_str(out, "no sweeps yet\n");
@@ -126,7 +141,7 @@ static int show(struct ctl *ctl, const char *sweep)
     m.u.sweep_list.sweep = sweep;
     status = call_document(call, m.u.sweep_list.call, &m, &body);
     if (status == 0 && ctl->json) {
-        printf("%s\n", buf_str(&body));
+        fputs(buf_str(&body), stdout);
     } else if (status == 0 && (doc = json_parse("the answer", buf_str(&body), body.len, ctl->diag)) == NULL) {
         status = CTL_INFRASTRUCTURE;
     } else if (status == 0 && sweep == NULL) {

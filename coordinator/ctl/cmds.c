@@ -24,8 +24,7 @@
 static const struct opts_row ROWS_NONE[] = {ROW_COORDINATOR};
 static const struct opts_row ROWS_SHOW[] = {ROW_FORMAT_JSON, ROW_COORDINATOR};
 static const struct opts_row ROWS_WHY[] = {{"because", 'b', "TEXT", "why; stands in the sweep's history"}, ROW_COORDINATOR};
-static const struct opts_row ROWS_FILE[] = {ROW_SET, ROW_COORDINATOR};
-static const struct opts_row ROWS_PLAN[] = {ROW_SET, ROW_FORMAT_JSON, ROW_COORDINATOR};
+static const struct opts_row ROWS_FILE[] = {ROW_SET, ROW_FORMAT_JSON, ROW_COORDINATOR};
 static const struct opts_row ROWS_RUN[] = {
     ROW_SET,
     {"yes", 'y', NULL, "agree to more than a day of work"},
@@ -34,7 +33,7 @@ static const struct opts_row ROWS_RUN[] = {
     ROW_COORDINATOR};
 static const struct opts_row ROWS_REPORT[] = {
     {"format", 'f', "FORMAT", "table (the default), mail, csv, json or markdown"},
-    {"attempt", 'a', "RUN[/N]", "one attempt alone, with its samples and output (run and attempt as in the CSV)"},
+    {"attempt", 'a', "RUN[/N]", "one attempt alone, with its samples and output, as table or json (run and attempt as in the CSV)"},
     ROW_COORDINATOR};
 static const struct opts_row ROWS_TOKEN[] = {
     {"role", 'r', "ROLE", "worker (the default), viewer, submitter or admin"},
@@ -45,6 +44,8 @@ static const struct opts_row ROWS_TOKEN[] = {
 static const struct opts_row ROWS_LOGIN[] = {{"name", 'n', "NAME", "your name in the fleet, instead of the system's"},
                                              {"force", 0, NULL, "replace the identity that is there"}};
 static const struct opts_row ROWS_INIT[] = {{"dir", 'd', "DIR", "the coordinator's folder, instead of /var/lib/makespan"},
+                                            {"listen", 'l', "[HOST]:PORT", "where it will listen; written to makespand.yaml in DIR, else in /etc/makespan"},
+                                            {"address", 'a', "HOST:PORT", "where it is reached, when --listen does not say so"},
                                             {"name", 'n', "NAME", "the admin's name, instead of the system's"}};
 static const struct opts_row ROWS_LOCAL[] = {
     ROW_SET,
@@ -151,6 +152,10 @@ void cmds_usage(const struct cmd *cmd, struct buf *out)
     buf_add_str(out, "usage: makespan ");
     add_name(cmd, out);
     buf_printf(out, " [options]%s%s\n\n%s\n\n", cmd->args[0] == '\0' ? "" : " ", cmd->args, cmd->help);
+    if (strcmp(cmd->args, "SWEEP") == 0)
+        buf_add_str(out, "SWEEP is a name (its newest sweep), NAME/N, or an id.\n\n");
+    else if (strcmp(cmd->args, "FILE") == 0)
+        buf_printf(out, "FILE is a sweep file, makespan-sweep(5)%s.\n\n", strcmp(cmd->noun, "sweep") == 0 ? "; - is standard input" : "");
     for (size_t i = 0; i < cmd->row_count; i++) {
         const struct opts_row *row = &cmd->rows[i];
         struct buf name = BUF_INIT;

@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print(FILE *to, struct buf *text)
+static void print(struct buf *text)
 {
-    fputs(buf_str(text), to);
+    fputs(buf_str(text), stdout);
     buf_fini(text);
 }
 
@@ -38,7 +38,7 @@ static void help(const char *noun)
         buf_add_str(&text, "\n  makespan COMMAND -h          what a command takes\n"
                            "  makespan -V                  the version\n\n"
                            "Manual: makespan(1), makespan-sweep(5).\n");
-    print(stdout, &text);
+    print(&text);
 }
 
 static bool is_help(const char *word)
@@ -76,6 +76,11 @@ static int read_format(struct ctl *ctl, const struct cmd *cmd, const char *forma
     return diag_error(ctl->diag, ERR_INVAL, "--format %s: table and json are there", format);
 }
 
+static void note_help(struct ctl *ctl, const struct cmd *cmd)
+{
+    diag_note(ctl->diag, "makespan %s%s%s -h shows what it takes", cmd->noun, cmd->verb[0] == '\0' ? "" : " ", cmd->verb);
+}
+
 static int run(struct ctl *ctl, const struct cmd *cmd, int argc, char **argv)
 {
     const char **args = mem_xarray((size_t)argc + 1, sizeof *args);
@@ -83,10 +88,11 @@ static int run(struct ctl *ctl, const struct cmd *cmd, int argc, char **argv)
     int status = CTL_USAGE;
 
     if (opts_parse(cmd->rows, cmd->row_count, argc, argv, args, opts, ctl->diag) != 0) {
-        diag_note(ctl->diag, "makespan %s%s%s -h shows the options", cmd->noun, cmd->verb[0] == '\0' ? "" : " ", cmd->verb);
+        note_help(ctl, cmd);
     } else if (opts->arg_count < cmd->min_args || opts->arg_count > cmd->max_args) {
         diag_error(ctl->diag, ERR_INVAL, "%s%s%s takes %s", cmd->noun, cmd->verb[0] == '\0' ? "" : " ", cmd->verb,
                    cmd->args[0] == '\0' ? "no arguments" : cmd->args);
+        note_help(ctl, cmd);
     } else if (read_format(ctl, cmd, opts_get(opts, "format")) == 0) {
         ctl->address = opts_get(opts, "coordinator");
         status = cmd->run(ctl, opts);
@@ -140,7 +146,7 @@ static int dispatch(const char *program, int argc, char **argv, struct diag *dia
         struct buf text = BUF_INIT;
 
         cmds_usage(cmd, &text);
-        print(stdout, &text);
+        print(&text);
         return CTL_DONE;
     }
     return start(program, cmd, argc - words, argv + words, diag);
@@ -149,7 +155,6 @@ static int dispatch(const char *program, int argc, char **argv, struct diag *dia
 int main(int argc, char **argv)
 {
     struct diag *diag = diag_new(1000);
-    struct buf text = BUF_INIT;
     int status;
 
     signal(SIGPIPE, SIG_IGN);
@@ -160,8 +165,7 @@ int main(int argc, char **argv)
         diag_error(diag, ERR_IO, "standard output could not be written");
         status = ctl_exit_join(status, CTL_INFRASTRUCTURE);
     }
-    diag_print(diag, &text);
-    print(stderr, &text);
+    diag_show(diag);
     diag_free(&diag);
     log_close();
     return status;

@@ -9,6 +9,7 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/str.h"
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/ctl.h"
 #include "proto/msg.h"
@@ -37,7 +38,8 @@ struct sources {
     bool interrupted; /* SIGINT or SIGTERM: what was begun is ended, and the folder removed */
     int status;
     struct upload {
-        char *path; /* NULL: sent or not needed */
+        char *path;
+        char *what; /* "git: . at 8f3c1d2abcde" */
         uint8_t hash[SOURCE_HASH];
         uint64_t size;
     } * uploads;
@@ -102,6 +104,24 @@ static void add_revision(struct sources *s, const struct source_rev *rev, uint32
     r->dirty = rev->dirty;
 }
 
+/* What the archive is of, as the sweep file names it; freed by the caller. */
+static char *describe(const struct sources *s, const struct source_rev *rev)
+{
+    static const char *const KINDS[] = {[SPEC_SOURCE_GIT] = "git", [SPEC_SOURCE_DIR] = "dir", [SPEC_SOURCE_ARCHIVE] = "archive"};
+    struct buf text = BUF_INIT;
+    char *what;
+
+    buf_printf(&text, "%s: ", KINDS[s->expr->source.kind]);
+    str_show(&text, s->expr->source.path, strlen(s->expr->source.path));
+    if (rev->commit[0] != '\0')
+        buf_printf(&text, " at %.12s", rev->commit);
+    if (rev->dirty)
+        buf_add_str(&text, " with what is not committed");
+    what = mem_xstrdup(buf_str(&text));
+    buf_fini(&text);
+    return what;
+}
+
 static void add_upload(struct sources *s, const struct source_rev *rev)
 {
     struct upload *u;
@@ -122,6 +142,7 @@ static void add_upload(struct sources *s, const struct source_rev *rev)
     }
     memcpy(u->hash, rev->hash, sizeof u->hash);
     u->size = rev->size;
+    u->what = describe(s, rev);
 }
 
 static void on_source(const struct source_result *result, void *arg)
@@ -209,7 +230,7 @@ static int upload(struct sources *s, const struct upload *u)
         status = CTL_INFRASTRUCTURE;
     }
     if (status == 0 && !answer.done)
-        fprintf(stderr, "sending an archive of %s\n", num_size_text(size, sizeof size, u->size));
+        fprintf(stderr, "sending the archive of %s (%s)\n", u->what, num_size_text(size, sizeof size, u->size));
     while (status == 0 && answer.next && !answer.done)
         status = send_piece(s, file, u, answer.have, number, &answer);
     file_close(&file);
@@ -283,8 +304,10 @@ void sources_free(struct sources **sources)
 
     if (s == NULL)
         return;
-    for (size_t i = 0; i < s->upload_count; i++)
+    for (size_t i = 0; i < s->upload_count; i++) {
         free(s->uploads[i].path);
+        free(s->uploads[i].what);
+    }
     free(s->uploads);
     free(s->revisions);
     if (s->work[0] != '\0' && file_remove_tree(s->work) != 0)

@@ -114,10 +114,11 @@ static int send_sweep(struct ctl *ctl, const struct submit *submit, struct call 
     r->sets_count = n;
     r->revisions = sources_revisions(sources, &r->revisions_count);
     r->yes = submit->yes;
-    r->format = ctl->json ? "json" : "text";
+    r->format = ctl->json || submit->document ? "json" : "text";
     r->key = submit->key;
     r->host = submit->host;
-    return check_fits(ctl, submit->file, &m) != 0 ? CTL_USAGE : call_document(call, r->call, &m, out);
+    status = send_parts(ctl, call, &m);
+    return status != 0 ? status : call_document(call, r->call, &m, out);
 }
 
 static int submit_spec(struct ctl *ctl, const struct submit *submit, struct call **call, const struct spec *spec, const struct buf *text,

@@ -18,6 +18,7 @@ struct submit {
     const char *key;    /* NULL */
     const char *host;   /* this host alone; NULL: those of the file */
     bool yes;
+    bool document; /* the answer is wanted as JSON, whatever the format for people is */
 };
 
 /* *call is opened when it is NULL and the file is in order (all its mistakes are found first). The answer's document is appended to out. Exit status. */

@@ -13,12 +13,11 @@ _makespan_options()
 {
     case $1${2:+ $2} in
     local) echo "--set --class --format --keep" ;;
-    init) echo "--dir --name" ;;
+    init) echo "--dir --listen --address --name" ;;
     "token create") echo "--role --class --ttl --name --coordinator" ;;
     login) echo "--name --force" ;;
     "host list" | "host show" | "sweep list" | "sweep show") echo "--format --coordinator" ;;
-    "sweep check") echo "--set --coordinator" ;;
-    "sweep plan") echo "--set --format --coordinator" ;;
+    "sweep check" | "sweep plan") echo "--set --format --coordinator" ;;
     "sweep run") echo "--set --yes --wait --key --coordinator" ;;
     "sweep pause" | "sweep resume" | "sweep cancel" | "sweep retry") echo "--because --coordinator" ;;
     report) echo "--format --attempt --coordinator" ;;
@@ -98,13 +97,13 @@ _makespand()
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
-    -l | --listen | --fleet | --operator)
+    -l | --listen | --address | --fleet | --operator)
         COMPREPLY=()
         return
         ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "--background --config --dir --listen --check --print --guard
-        --port-file --init --fleet --operator-dir --operator --version --help" -- "$cur")
+        --port-file --init --fleet --operator-dir --operator --address --version --help" -- "$cur")
 }
 
 _makespan_worker()

@@ -45,8 +45,8 @@ submitter=$(ms f token create --role submitter --ttl 10m)
 mkdir sub
 claim "an operator logs in" env MAKESPAN_HOME="$TMPDIR/sub" makespan login "$(address f)" "$submitter" --name anna
 claim "the operator sees hosts" env MAKESPAN_HOME="$TMPDIR/sub" makespan host list
-claim "a submitter may make no token" exits 3 env MAKESPAN_HOME="$TMPDIR/sub" makespan token create
-claim "a submitter may not drain a host" exits 3 env MAKESPAN_HOME="$TMPDIR/sub" makespan host drain h1
+claim "a submitter may make no token: no, and which role may" says "takes the role admin" exits 1 env MAKESPAN_HOME="$TMPDIR/sub" makespan token create
+claim "a submitter may not drain a host" says "anna is a submitter" exits 1 env MAKESPAN_HOME="$TMPDIR/sub" makespan host drain h1
 
 claim "revoke" ms f host revoke h1
 is_down()
@@ -72,4 +72,19 @@ claim "the coordinator ends well on SIGTERM" test "$status" -eq 0
 claim "without a coordinator: exit 3" exits 3 ms f host list
 claim "without a coordinator: the address that was tried is named" \
     sh -c "MAKESPAN_HOME=f/home makespan host list 2>&1 | grep -F '$(address f)'"
+
+# Another port and folder: init says it to daemon and operator, nothing is edited.
+port=$(cat f/port)
+mkdir g
+claim "a port that the system chooses is no place for a fleet" exits 64 env MAKESPAN_HOME="$TMPDIR/g/home" \
+    makespan init g --dir g/state --listen 127.0.0.1:0
+claim "and nothing was made of it" test ! -e g/state -a ! -e g/home
+claim "init for another port" says "makespand -c $TMPDIR/g/state/makespand.yaml" env MAKESPAN_HOME="$TMPDIR/g/home" \
+    makespan init g --dir g/state/ --listen "127.0.0.1:$port" --name boss
+claim "what it wrote is a configuration" says "listen: \"127.0.0.1:$port\"" makespand -p -c g/state/makespand.yaml
+start g/coordinator.log makespand -c g/state/makespand.yaml --port-file "$TMPDIR/g/ready"
+g_pid=$pid
+claim "the coordinator starts by it" wait_for 20 test -s g/ready
+claim "the operator finds it" says "makespan-worker join" ms g host list
+stop "$g_pid"
 finish

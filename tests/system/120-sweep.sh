@@ -21,7 +21,9 @@ hosts: [h1]
 jobs: [none, 1, 2]
 repeat: {warmup: 1, until: 2}
 END
-claim "check" ms f sweep check s.yaml
+claim "check says what the file holds" says "s.yaml: no mistakes: 2 variants on 1 host, 6 cells: 12 runs and 6 warm-ups" ms f sweep check s.yaml
+claim "and prints no data" test "$(ms f sweep check s.yaml 2>check.err)" = ""
+claim "check as JSON" says '"runs": 12' ms f sweep check s.yaml --format json
 claim "check dispatches nothing" says "no sweeps yet" ms f sweep list
 claim "plan says runs for each host" says "12" ms f sweep plan s.yaml
 claim "plan as JSON" says '"schema": 1' ms f sweep plan s.yaml --format json
@@ -34,6 +36,8 @@ claim "run --wait ends with 0" test "$status" -eq 0
 claim "it prints the name alone to standard output" test "$(cat run.out)" = s/1
 claim "it prints the plan to standard error" grep -q "12" run.err
 claim "progress without a terminal is plain lines" grep -q "12 of 12 runs" run.err
+claim "warm-ups are said apart" grep -q "12 of 12 runs, 6 of 6 warm-ups" run.err
+claim "and as they are made" grep -q "0 of 12 runs, [1-6] of 6 warm-ups" run.err
 claim "no escape sequences there" sh -c '! grep -q "$(printf "\033")" run.err'
 claim "the same key and file submit once" says "s/1" ms f sweep run --key once s.yaml
 claim "another file with that key is refused" sh -c '
@@ -55,7 +59,13 @@ claim "each run counts one attempt, no warm-up counts" test "$counted" = " 6 0 1
 claim "facts of check are stored, what is none is not" sh -c 'grep -q "\"size\": \"17\"" report.json && ! grep -q "not a fact\"" report.json'
 claim "a report says which build" grep -q '"schema": 1' report.json
 run=$(csv_columns run attempt <report.csv | head -n 1 | tr '\t' '/')
-claim "one attempt alone" says "real" ms f report s --format json --attempt "$run"
+claim "one attempt alone" says " ms" ms f report s --attempt "$run"
+claim "one attempt as JSON" says '"real_ns": ' ms f report s --format json --attempt "$run"
+claim "one attempt is no table of a mail" says "table or json" exits 64 ms f report s --format mail --attempt "$run"
+for what in "report s" "report s --attempt $run" "sweep show s" "sweep list" "host list" "sweep plan s.yaml"; do
+    # shellcheck disable=SC2086
+    claim "$what: the document ends with its last line" test "$(ms f $what --format json | tail -n 1)" = "}"
+done
 claim "sweep list" says "s/1" ms f sweep list
 claim "sweep show" says "h1" ms f sweep show s
 claim "host show while idle" says "nothing" ms f host show h1

@@ -50,7 +50,7 @@ claim "named by its commit" test "$(csv f range variant)" = "$(echo "$second" | 
 
 echo three >repo/file
 sweep work '{git: ., dirty: true}' "true"
-claim "a work tree with its changes, read by the command" sh -c "cd repo && MAKESPAN_HOME='$TMPDIR/f/home' makespan sweep run --wait ../work.yaml"
+claim "a work tree with its changes, read by the command" says "sending the archive of git: . at $(echo "$second" | cut -c 1-12) with what is not committed (" sh -c "cd repo && MAKESPAN_HOME='$TMPDIR/f/home' makespan sweep run --wait ../work.yaml"
 ms f report work --format json >work.json
 claim "has the changes" grep -q '"file": "three"' work.json
 claim "and is marked so" grep -q '"dirty": true' work.json
@@ -59,11 +59,11 @@ claim "without dirty: what is committed" sh -c "cd repo && MAKESPAN_HOME='$TMPDI
 ms f report clean --format json >clean.json
 claim "has no changes" grep -q '"file": "two"' clean.json
 sweep dir "{dir: $TMPDIR/repo}" "true"
-claim "a folder" ms f sweep run --wait dir.yaml
+claim "a folder" says "sending the archive of dir: $TMPDIR/repo (" ms f sweep run --wait dir.yaml
 tar -C repo --exclude .git -czf good.tar.gz .
 sweep archive "{archive: $TMPDIR/good.tar.gz}" "true"
-claim "an archive" ms f sweep run --wait archive.yaml
-claim "the same archive is not sent again" sh -c "! MAKESPAN_HOME=f/home makespan sweep run --wait archive.yaml 2>&1 | grep 'sending an archive'"
+claim "an archive" says "sending the archive of archive: $TMPDIR/good.tar.gz (" ms f sweep run --wait archive.yaml
+claim "the same archive is not sent again" sh -c "! MAKESPAN_HOME=f/home makespan sweep run --wait archive.yaml 2>&1 | grep 'sending the archive'"
 
 # The host's own folder, allowed by the host alone.
 sweep own "{host_dir: $TMPDIR/repo}" "true"
