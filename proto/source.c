@@ -38,17 +38,42 @@ bool source_is_url(const char *text)
     return colon != NULL && colon != text && (slash == NULL || colon < slash);
 }
 
-/* The source's name for people: a password in a URL is left out. */
-static const char *shown_name(struct mem_arena *arena, const char *path)
+/* The password in a URL with the colon before it, and its length; 0 when there is none. What stands
+ * before the last @ of the host's part belongs to the user. */
+static size_t find_password(const char *path, const char **password)
 {
     const char *host = strstr(path, "://");
-    const char *at = host != NULL ? strchr(host + 3, '@') : NULL;
-    const char *colon = host != NULL ? strchr(host + 3, ':') : NULL;
-    const char *slash = host != NULL ? strchr(host + 3, '/') : NULL;
-    if (at == NULL || colon == NULL || colon > at || (slash != NULL && slash < at)) {
-        return mem_arena_strdup(arena, path);
+    if (host == NULL) {
+        return 0;
     }
-    return mem_arena_printf(arena, "%.*s%s", (int)(colon - path), path, at);
+    host += 3;
+    const char *at = memrchr(host, '@', strcspn(host, "/"));
+    const char *colon = at != NULL ? memchr(host, ':', (size_t)(at - host)) : NULL;
+    *password = colon;
+    return colon != NULL ? (size_t)(at - colon) : 0;
+}
+
+/* Appends a text without the password of the source's URL. */
+static void add_without_password(struct buf *out, const char *text, const char *path)
+{
+    const char *password = NULL;
+    size_t n = find_password(path, &password);
+    while (*text != '\0') {
+        if (n > 0 && strncmp(text, password, n) == 0 && text[n] == '@') {
+            text += n;
+        }
+        buf_add_char(out, *text++);
+    }
+}
+
+/* The source's name for people. */
+static const char *shown_name(struct mem_arena *arena, const char *path)
+{
+    struct buf name = BUF_INIT;
+    add_without_password(&name, path, path);
+    const char *copy = mem_arena_strdup(arena, buf_str(&name));
+    buf_fini(&name);
+    return copy;
 }
 
 bool source_child_ok(const struct proc_output *o)
@@ -180,7 +205,10 @@ void source_fail_child(struct source *s, const struct proc_output *o, const char
     } else if (line.len == 0) {
         buf_printf(&line, "%s ended with status %d", s->program, o->end.exit_status);
     }
-    source_fail(s, code, "%s: %s", what, buf_str(&line));
+    struct buf said = BUF_INIT;
+    add_without_password(&said, buf_str(&line), s->spec.path);
+    source_fail(s, code, "%s: %s", what, buf_str(&said));
+    buf_fini(&said);
     buf_fini(&line);
 }
 

@@ -391,7 +391,10 @@ static void on_place(struct source *s, const struct proc_output *o)
 static void begin_place(struct source *s)
 {
     const char *path = str_starts(s->spec.path, "file://") ? s->spec.path + 7 : s->spec.path;
-    str_copy(s->git.from, sizeof(s->git.from), path);
+    if (str_copy(s->git.from, sizeof(s->git.from), path) >= sizeof(s->git.from)) {
+        source_fail(s, ERR_LIMIT, "the path is longer than %d bytes", FILE_PATH_MAX - 1);
+        return;
+    }
     if (!file_exists(path)) {
         source_fail(s, ERR_NOTFOUND, "there is no such folder");
         return;

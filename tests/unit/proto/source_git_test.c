@@ -1,6 +1,7 @@
 /* source_git_test.c: repositories and work trees as archives, by real git. */
 #include "proto/source.h"
 
+#include "common/buf.h"
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/fileio.h"
@@ -157,6 +158,27 @@ Test(git, what_is_not_there_is_named)
     spec = git_spec(&b, "r", "v1^{tree}");
     expect_failure(&b, &spec, ERR_NOTFOUND, "there is no revision");
     expect_clean_work(&b);
+    bench_close(&b);
+}
+
+/* Cut off, it would name another repository. */
+Test(git, a_path_that_is_too_long_is_refused)
+{
+    struct bench b;
+    bench_open(&b);
+    sh(&b, "%s && cd .. && git init -q other", REPO);
+    struct buf path = BUF_INIT;
+    buf_add_str(&path, at(&b, "r"));
+    while (path.len < 1200) {
+        buf_add_str(&path, "/.");
+    }
+    buf_add_str(&path, "/../other");
+    struct source_spec spec = git_spec(&b, "r", "HEAD");
+    spec.path = buf_str(&path);
+    bench_read(&b, &spec);
+    cr_expect_eq(b.code, -ERR_LIMIT, "%s: %s", err_name(b.code), b.text);
+    cr_expect_eq(b.count, 0);
+    buf_fini(&path);
     bench_close(&b);
 }
 

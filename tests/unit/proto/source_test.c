@@ -111,6 +111,10 @@ Test(mirror, says_why_it_cannot_be_made)
     spec.path = "git://user:secret@127.0.0.1:1/none.git";
     bench_read(&b, &spec);
     cr_expect(strncmp(b.text, "git://user@127.0.0.1:1/none.git: ", 33) == 0, "%s", b.text);
+    spec.path = "git://user:sec@ret@127.0.0.1:1/no@ne.git";
+    bench_read(&b, &spec);
+    cr_expect(strncmp(b.text, "git://user@127.0.0.1:1/no@ne.git: ", 34) == 0, "%s", b.text);
+    cr_expect(strstr(b.text, "sec@ret") == NULL, "git's own words hold the password: %s", b.text);
     bench_close(&b);
 }
 
