@@ -11,29 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL                                                                                      \
-    "sweep: small\n"                                                                               \
-    "workload: {name: w, setup: make config, run: make $JFLAG}\n"                                  \
-    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
-    "jobs: [1, 2]\n"                                                                               \
-    "repeat: {warmup: 1, until: 2}\n"
-
-static struct rig_worker *one_host(struct rig **rig)
-{
-    *rig = rig_new();
-    struct rig_worker *w = rig_host(*rig, "alpha", "p6", 4000, INT64_C(1) << 30);
-    w->room = 0;
-    rig_up(*rig, w);
-    return w;
-}
-
-static int64_t held_run(struct rig *rig, struct rig_worker *w)
-{
-    rig_settle(rig);
-    cr_assert(rig_head(w) != NULL);
-    return rig_head(w)->order.run;
-}
-
 Test(admin, one_machine_runs_one_attempt_at_a_time)
 {
     struct rig *rig = rig_new();
@@ -44,7 +21,7 @@ Test(admin, one_machine_runs_one_attempt_at_a_time)
     a->room = b->room = 3;
     rig_up(rig, a);
     rig_up(rig, b);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [\"class:all\"]\n");
     int made[2] = {0, 0};
     while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
         rig_settle(rig);
@@ -69,7 +46,7 @@ Test(admin, a_host_away_keeps_its_machine_until_its_time_is_over)
     snprintf(b->boot, sizeof(b->boot), "same");
     rig_up(rig, a);
     rig_up(rig, b);
-    rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    rig_sweep(rig, RIG_SMALL "hosts: [\"class:all\"]\n");
     rig_settle(rig);
     struct rig_worker *holder = rig_head(a) != NULL ? a : b;
     struct rig_worker *other = holder == a ? b : a;
@@ -87,12 +64,12 @@ Test(admin, a_host_away_keeps_its_machine_until_its_time_is_over)
 Test(admin, a_host_that_is_drained_finishes_and_takes_no_more)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t id;
     w->room = 1;
     rig_down(rig, w);
     rig_up(rig, w);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_settle(rig);
     cr_assert_eq(w->held_count, 2);
     rig_begin(rig, w);
@@ -113,7 +90,7 @@ Test(admin, a_host_that_is_drained_finishes_and_takes_no_more)
 Test(admin, labels_and_their_mistakes)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     struct diag *diag = diag_new(8);
     struct mem_arena *arena = mem_arena_new(0);
     struct model_host row;
@@ -143,9 +120,9 @@ Test(admin, labels_and_their_mistakes)
 Test(admin, a_revoked_host_loses_its_runs_and_does_not_come_back)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    int64_t run = held_run(rig, w);
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    int64_t run = rig_held_run(rig, w);
     cr_assert_eq(
         plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_REVOKE, NULL, "op", NULL, NULL), 0);
     cr_assert_eq(rig_turn(rig), 0);
@@ -174,9 +151,9 @@ static json_t *status_of_host(struct rig *rig, const char *name, json_t **doc)
 Test(admin, a_host_that_is_revoked_in_the_middle_of_a_run_is_not_busy)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    int64_t run = held_run(rig, w);
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     cr_assert_eq(
         plan_host_set(rig->plan, rig->now, "alpha", PLAN_HOST_REVOKE, NULL, "op", NULL, NULL), 0);
@@ -214,7 +191,7 @@ Test(admin, a_revoked_host_leaves_the_sweep_to_the_others)
     snprintf(b->boot, sizeof(b->boot), "same");
     rig_up(rig, a);
     rig_up(rig, b);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [\"class:all\"]\n");
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [\"class:all\"]\n");
     rig_settle(rig);
     struct rig_worker *gone = rig_head(a) != NULL ? a : b;
     struct rig_worker *other = gone == a ? b : a;
@@ -252,7 +229,7 @@ Test(admin, a_revoked_host_leaves_the_sweep_to_the_others)
 Test(admin, clones_are_a_warning)
 {
     struct rig *rig;
-    one_host(&rig);
+    rig_one_host(&rig, 0);
     struct rig_worker *b = rig_host(rig, "beta", "", 4000, 0);
     struct diag *diag = diag_new(4);
     struct plan_hello hello = {.boot_id = "y", .machine_id = "alpha", .version = "1"};

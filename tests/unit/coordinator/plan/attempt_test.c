@@ -16,15 +16,6 @@
     "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
     "hosts: [alpha]\n"
 
-static struct rig_worker *one_host(struct rig **rig)
-{
-    *rig = rig_new();
-    struct rig_worker *w = rig_host(*rig, "alpha", "", 4000, 0);
-    w->room = 0;
-    rig_up(*rig, w);
-    return w;
-}
-
 /* Makes the next attempt and returns its run. */
 static int64_t make(struct rig *rig, struct rig_worker *w, enum outcome outcome, enum phase phase)
 {
@@ -48,7 +39,7 @@ static struct model_attempt attempt(struct rig *rig, int64_t run, uint32_t n)
 static void check_tries(enum outcome outcome, int tries)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n"
                              "retry: {invalid: 2, interrupted: 1, failed: 0}\n");
     int64_t run = make(rig, w, outcome, PHASE_CHECK);
@@ -84,7 +75,7 @@ Test(attempt, a_failed_build_is_not_made_again)
 Test(attempt, one_that_is_made_again_in_its_turn_is_in_order)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n");
     int64_t run = make(rig, w, OUTCOME_INVALID, PHASE_CHECK);
     cr_assert_eq(make(rig, w, OUTCOME_OK, PHASE_CHECK), run);
@@ -97,7 +88,7 @@ Test(attempt, one_that_is_made_again_in_its_turn_is_in_order)
 Test(attempt, one_that_is_made_after_a_later_place_is_out_of_order)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 1; /* the next is there already */
     rig_down(rig, w);
     rig_up(rig, w);
@@ -114,7 +105,7 @@ Test(attempt, one_that_is_made_after_a_later_place_is_out_of_order)
 Test(attempt, what_is_out_of_order_stays_so_over_a_restart)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 1;
     rig_down(rig, w);
     rig_up(rig, w);
@@ -135,7 +126,7 @@ Test(attempt, what_is_out_of_order_stays_so_over_a_restart)
 Test(attempt, an_older_one_that_is_unclean_uses_up_nothing)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n");
     rig_settle(rig);
     struct rig_held lost = w->held[0];
@@ -162,7 +153,7 @@ Test(attempt, a_warm_up_ends_its_run_whatever_came_out)
     static const enum outcome outcomes[] = {OUTCOME_OK, OUTCOME_FAILED, OUTCOME_INVALID,
                                             OUTCOME_INTERRUPTED};
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t sweep = rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 2, until: 1}\n");
     for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
         int64_t run = make(rig, w, outcomes[i], PHASE_CHECK);
@@ -178,7 +169,7 @@ Test(attempt, a_warm_up_ends_its_run_whatever_came_out)
 Test(attempt, a_tree_that_was_just_made_costs_no_try)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 1, until: 1}\nretry: {invalid: 0}\n");
     make(rig, w, OUTCOME_OK, PHASE_CHECK);
     make(rig, w, OUTCOME_OK, PHASE_CHECK);
@@ -205,7 +196,7 @@ Test(attempt, a_tree_that_was_just_made_costs_no_try)
 Test(attempt, without_warm_ups_a_fresh_tree_is_measured)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 1}\n");
     rig_settle(rig);
     cr_assert(!rig_head(w)->order.fresh_warmup);
@@ -228,7 +219,7 @@ static int count_cells(const struct model_cell *cell, void *arg)
 Test(attempt, a_setup_that_fails_ends_the_cells_of_its_tree_once)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int failed = 0;
     int64_t sweep = rig_sweep(rig, FILE_HEAD "jobs: [1, 2, 4]\nrepeat: {warmup: 1, until: 2}\n");
     rig_settle(rig);
@@ -256,7 +247,7 @@ Test(attempt, a_setup_that_fails_ends_the_cells_of_its_tree_once)
 Test(attempt, a_sweep_whose_trees_all_fail_ends)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t sweep = rig_sweep(rig, FILE_HEAD "jobs: [1, 2, 4]\nrepeat: {warmup: 1, until: 2}\n");
     make(rig, w, OUTCOME_FAILED, PHASE_SETUP);
     make(rig, w, OUTCOME_FAILED, PHASE_FETCH);
@@ -268,7 +259,7 @@ Test(attempt, a_sweep_whose_trees_all_fail_ends)
 Test(attempt, what_waits_at_the_worker_of_a_failed_tree_is_withdrawn)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 1;
     rig_down(rig, w);
     rig_up(rig, w);
@@ -291,7 +282,7 @@ Test(attempt, what_waits_at_the_worker_of_a_failed_tree_is_withdrawn)
 Test(attempt, the_fingerprint_of_the_first_is_the_cells)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     struct mem_arena *arena = mem_arena_new(0);
     struct model_cell cell;
     rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 0, until: 2}\n");
@@ -314,7 +305,7 @@ Test(attempt, the_fingerprint_of_the_first_is_the_cells)
 Test(attempt, a_budget_ends_the_sweep_there_at_the_end_of_a_block)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     struct mem_arena *arena = mem_arena_new(0);
     struct model_sweep row;
     /* Each attempt takes two seconds: the budget is used up within the eighth block. */

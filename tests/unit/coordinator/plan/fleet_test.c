@@ -11,34 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL                                                                                      \
-    "sweep: small\n"                                                                               \
-    "workload: {name: w, setup: make config, run: make $JFLAG}\n"                                  \
-    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
-    "jobs: [1, 2]\n"                                                                               \
-    "repeat: {warmup: 1, until: 2}\n"
-
-static struct rig_worker *one_host(struct rig **rig)
-{
-    *rig = rig_new();
-    struct rig_worker *w = rig_host(*rig, "alpha", "p6", 4000, INT64_C(1) << 30);
-    w->room = 0;
-    rig_up(*rig, w);
-    return w;
-}
-
-static int64_t held_run(struct rig *rig, struct rig_worker *w)
-{
-    rig_settle(rig);
-    cr_assert(rig_head(w) != NULL);
-    return rig_head(w)->order.run;
-}
-
 Test(fleet, a_sweep_runs_to_its_end)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     int made = 0;
     while (rig_state(rig, sweep) == SWEEP_ACTIVE) {
         rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
@@ -60,11 +37,11 @@ Test(fleet, a_sweep_runs_to_its_end)
 Test(fleet, one_is_held_in_advance_and_no_more)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 5;
     rig_down(rig, w);
     rig_up(rig, w);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_settle(rig);
     cr_assert_eq(w->held_count, 2);
     cr_assert_eq(rig->assigned, 2);
@@ -74,9 +51,9 @@ Test(fleet, one_is_held_in_advance_and_no_more)
 Test(fleet, warm_ups_come_first_and_a_pair_of_blocks_is_mirrored)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t cells[12];
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     for (int i = 0; i < 12; i++) {
         rig_settle(rig);
         cr_assert_eq(rig_head(w)->order.warmup, i < 4);
@@ -95,8 +72,8 @@ Test(fleet, warm_ups_come_first_and_a_pair_of_blocks_is_mirrored)
 Test(fleet, nothing_leaves_before_the_commit)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     rig_settle(rig);
     rig_begin(rig, w);
@@ -127,11 +104,11 @@ static void lose_turn(struct rig *rig)
 Test(fleet, a_lost_turn_is_made_again_over_the_same_link)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 1;
     rig_down(rig, w);
     rig_up(rig, w);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(
         plan_sweep_set(rig->plan, rig->now, "small", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL), 0);
     rig_settle(rig);
@@ -163,8 +140,8 @@ Test(fleet, a_lost_turn_is_made_again_over_the_same_link)
 Test(fleet, what_is_not_taken_in_time_is_sent_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(rig_turn(rig), 0);
     cr_assert_eq(w->wire_count, 1);
     int64_t run = w->wire[0].run;
@@ -186,8 +163,8 @@ Test(fleet, what_is_not_taken_in_time_is_sent_again)
 Test(fleet, a_taken_that_comes_late_takes_the_run_up_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(rig_turn(rig), 0);
     struct rig_message m = w->wire[0];
     w->wire_count = 0;
@@ -208,9 +185,9 @@ Test(fleet, a_taken_that_comes_late_takes_the_run_up_again)
 Test(fleet, a_link_that_drops_does_not_touch_the_run)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    int64_t run = held_run(rig, w);
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     rig_down(rig, w);
     rig_pass(rig, 10 * CLOCK_MIN);
@@ -234,8 +211,8 @@ Test(fleet, a_link_that_drops_does_not_touch_the_run)
 Test(fleet, what_the_worker_lost_is_queued_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(rig_turn(rig), 0);
     int64_t run = w->wire[0].run;
     rig_down(rig, w); /* the assignment is lost on the wire */
@@ -253,10 +230,10 @@ Test(fleet, what_the_worker_lost_is_queued_again)
 Test(fleet, a_coordinator_that_dies_attaches_its_workers_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     rig_crash(rig);
     cr_assert_eq(rig_turn(rig), 0);
@@ -279,12 +256,12 @@ Test(fleet, a_coordinator_that_dies_attaches_its_workers_again)
 Test(fleet, a_result_whose_acknowledgement_was_lost_is_not_waited_for)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "retry: {invalid: 1}\nhosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "retry: {invalid: 1}\nhosts: [alpha]\n");
     for (int i = 0; i < 4; i++) {
         rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     }
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     rig_end(rig, w, OUTCOME_INVALID, PHASE_CHECK);
     struct rig_held spooled = w->held[0];
@@ -309,13 +286,13 @@ Test(fleet, a_result_whose_acknowledgement_was_lost_is_not_waited_for)
 Test(fleet, an_attempt_that_was_given_up_counts_when_it_comes)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     w->room = 1;
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     for (int i = 0; i < 4; i++) {
         rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     }
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     struct rig_held lost = w->held[0];
     rig_down(rig, w);
     w->held_count = 0; /* its journal is gone, as it seems */
@@ -357,10 +334,10 @@ Test(fleet, an_attempt_that_was_given_up_counts_when_it_comes)
 Test(fleet, what_was_never_handed_out_is_turned_away)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     struct rig_worker *other = rig_host(rig, "beta", "", 4000, 0);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    int64_t run = held_run(rig, w);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    int64_t run = rig_held_run(rig, w);
     struct plan_held ahead = {run, 5, PLAN_HELD_RUNNING, PHASE_MEASURE};
     struct plan_hello own = {.boot_id = w->boot, .version = "1", .held = &ahead, .held_count = 1};
     w->wire_count = 0;
@@ -393,8 +370,8 @@ Test(fleet, what_was_never_handed_out_is_turned_away)
 Test(fleet, a_worker_that_will_not_ends_its_cells)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     for (int made = 0; rig_state(rig, sweep) == SWEEP_ACTIVE; made++) {
         cr_assert_lt(made, 20);
         rig_settle(rig);
@@ -422,8 +399,8 @@ Test(fleet, a_worker_that_will_not_ends_its_cells)
 Test(fleet, a_worker_without_room_gets_nothing_until_it_says_so)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(rig_turn(rig), 0);
     struct rig_message m = w->wire[0];
     w->wire_count = 0;
@@ -445,9 +422,9 @@ Test(fleet, a_worker_without_room_gets_nothing_until_it_says_so)
 Test(fleet, away_is_committed_before_the_worker_may_go)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    int64_t run = held_run(rig, w);
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     cr_assert_eq(plan_away(rig->plan, rig->now, w->id, run, 1, CLOCK_MIN, "reboot"), 0);
     cr_assert_eq(w->wire_count, 0);
@@ -464,8 +441,8 @@ Test(fleet, away_is_committed_before_the_worker_may_go)
 Test(fleet, ready_does_not_count_what_is_on_its_way)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     cr_assert_eq(rig_turn(rig), 0);
     cr_assert_eq(rig->assigned, 1);
     plan_ready(rig->plan, rig->now, w->id, 1); /* said before the assignment arrived */

@@ -11,37 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL                                                                                      \
-    "sweep: small\n"                                                                               \
-    "workload: {name: w, setup: make config, run: make $JFLAG}\n"                                  \
-    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
-    "jobs: [1, 2]\n"                                                                               \
-    "repeat: {warmup: 1, until: 2}\n"
-
-static struct rig_worker *one_host(struct rig **rig)
-{
-    *rig = rig_new();
-    struct rig_worker *w = rig_host(*rig, "alpha", "p6", 4000, INT64_C(1) << 30);
-    w->room = 0;
-    rig_up(*rig, w);
-    return w;
-}
-
-static int64_t held_run(struct rig *rig, struct rig_worker *w)
-{
-    rig_settle(rig);
-    cr_assert(rig_head(w) != NULL);
-    return rig_head(w)->order.run;
-}
-
 Test(lease, overdue_is_said_once_with_its_age)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n"
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n"
                                          "per: {alpha: {timeout: {setup: 1m, reset: 1m, run: 10m, "
                                          "check: 1m}}}\n");
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     /* From RESET on: 1m + quiet's 10m + 10m + 1m, and the slack. */
     int64_t span = 22 * CLOCK_MIN + 10 * CLOCK_MIN;
@@ -76,14 +53,14 @@ Test(lease, overdue_is_said_once_with_its_age)
 Test(lease, a_host_that_stays_away_is_lost_and_the_sweep_ends_without_it)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     struct rig_worker *b = rig_host(rig, "beta", "", 4000, 0);
     rig_up(rig, b);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha, beta]\n");
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha, beta]\n");
     for (int i = 0; i < 4; i++) {
         rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     }
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     rig_down(rig, w);
     for (int i = 0; i < 12; i++) {
@@ -116,12 +93,12 @@ Test(lease, a_host_that_stays_away_is_lost_and_the_sweep_ends_without_it)
 Test(lease, a_younger_sweep_waits_for_a_lost_host_in_its_own_time)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t old = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t old = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_settle(rig);
     rig_down(rig, w);
     rig_pass(rig, 23 * CLOCK_HOUR);
-    int64_t young = rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    int64_t young = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     rig_pass(rig, CLOCK_HOUR);
     cr_assert_eq(rig_state(rig, old), SWEEP_DONE);
     cr_assert_eq(rig_state(rig, young), SWEEP_ACTIVE);
@@ -145,12 +122,12 @@ Test(lease, a_younger_sweep_waits_for_a_lost_host_in_its_own_time)
 Test(lease, a_lost_host_that_still_runs_may_finish)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    rig_sweep(rig, SMALL "hosts: [alpha]\n");
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
     for (int i = 0; i < 4; i++) {
         rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     }
-    int64_t run = held_run(rig, w);
+    int64_t run = rig_held_run(rig, w);
     rig_begin(rig, w);
     rig_down(rig, w);
     rig_pass(rig, rig->conf.lost_after_ns);
@@ -168,9 +145,9 @@ Test(lease, a_lost_host_that_still_runs_may_finish)
 Test(lease, after_a_restart_the_wait_begins_anew)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig);
-    int64_t sweep = rig_sweep(rig, SMALL "hosts: [alpha]\n");
-    held_run(rig, w);
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    int64_t sweep = rig_sweep(rig, RIG_SMALL "hosts: [alpha]\n");
+    rig_held_run(rig, w);
     rig_down(rig, w);
     rig_pass(rig, rig->conf.lost_after_ns - 1);
     rig_crash(rig);

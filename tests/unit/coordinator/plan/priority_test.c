@@ -14,15 +14,6 @@
     "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}, {name: c, env: {X: 3}}]\n"         \
     "jobs: [1]\nhosts: [alpha]\n" rest
 
-static struct rig_worker *one_host(struct rig **rig, uint32_t room)
-{
-    *rig = rig_new();
-    struct rig_worker *w = rig_host(*rig, "alpha", "", 4000, 0);
-    w->room = room;
-    rig_up(*rig, w);
-    return w;
-}
-
 static int64_t sweep_of_head(struct rig *rig, struct rig_worker *w)
 {
     rig_settle(rig);
@@ -33,7 +24,7 @@ static int64_t sweep_of_head(struct rig *rig, struct rig_worker *w)
 Test(priority, of_equals_the_oldest_is_served_until_it_is_done)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t one = rig_sweep(rig, SWEEP("one", "repeat: {warmup: 0, until: 2}\n"));
     int64_t two = rig_sweep(rig, SWEEP("two", "repeat: {warmup: 0, until: 2}\n"));
     for (int i = 0; i < 12; i++) {
@@ -54,7 +45,7 @@ Test(priority, of_equals_the_oldest_is_served_until_it_is_done)
 Test(priority, idle_waits_for_everybody)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t idle = rig_sweep(rig, SWEEP("i", "priority: idle\nrepeat: {warmup: 0, until: 1}\n"));
     int64_t normal = rig_sweep(rig, SWEEP("n", "repeat: {warmup: 0, until: 1}\n"));
     cr_assert_eq(sweep_of_head(rig, w), idle, "it had begun");
@@ -97,7 +88,7 @@ static struct seen block(struct rig *rig, int64_t sweep, int64_t host, int64_t n
 Test(priority, a_gate_breaks_the_block_and_it_is_drawn_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 0, until: 4}\n"));
     /* Block 1 whole, two runs of block 2. */
     for (int i = 0; i < 5; i++) {
@@ -153,7 +144,7 @@ Test(priority, a_gate_breaks_the_block_and_it_is_drawn_again)
 Test(priority, a_broken_block_is_redrawn_after_a_restart_too)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 0, until: 3}\n"));
     rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     rig_settle(rig);
@@ -181,7 +172,7 @@ Test(priority, a_broken_block_is_redrawn_after_a_restart_too)
 Test(priority, what_waits_at_the_worker_makes_way)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 1);
+    struct rig_worker *w = rig_one_host(&rig, 1);
     int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 0, until: 2}\n"));
     rig_settle(rig);
     cr_assert_eq(w->held_count, 2);
@@ -202,7 +193,7 @@ Test(priority, what_waits_at_the_worker_makes_way)
 Test(priority, a_block_that_is_not_begun_is_not_broken)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 0, until: 3}\n"));
     rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     cr_assert_eq(plan_draw_all(rig->plan, rig->now, low), 6);
@@ -219,7 +210,7 @@ Test(priority, among_equals_a_begun_block_is_finished_first_after_a_restart_too)
 {
     for (int crash = 0; crash < 2; crash++) {
         struct rig *rig;
-        struct rig_worker *w = one_host(&rig, 0);
+        struct rig_worker *w = rig_one_host(&rig, 0);
         rig_sweep(rig, SWEEP("old", "repeat: {warmup: 0, until: 1}\n"));
         cr_assert_eq(
             plan_sweep_set(rig->plan, rig->now, "old", PLAN_SWEEP_PAUSE, NULL, "op", NULL, NULL),
@@ -253,7 +244,7 @@ Test(priority, among_equals_a_begun_block_is_finished_first_after_a_restart_too)
 Test(priority, warm_ups_are_not_made_again)
 {
     struct rig *rig;
-    struct rig_worker *w = one_host(&rig, 0);
+    struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t low = rig_sweep(rig, SWEEP("low", "repeat: {warmup: 1, until: 1}\n"));
     rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
     rig_settle(rig);

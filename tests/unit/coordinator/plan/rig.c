@@ -433,3 +433,19 @@ int rig_sweeps(struct rig *rig)
     cr_assert_eq(store_sweeps_each(rig->store, NULL, count_sweep, &n), 0);
     return n;
 }
+
+struct rig_worker *rig_one_host(struct rig **rig, uint32_t room)
+{
+    *rig = rig_new();
+    struct rig_worker *w = rig_host(*rig, "alpha", "p6", 4000, INT64_C(1) << 30);
+    w->room = room;
+    rig_up(*rig, w);
+    return w;
+}
+
+int64_t rig_held_run(struct rig *rig, struct rig_worker *w)
+{
+    rig_settle(rig);
+    cr_assert(rig_head(w) != NULL);
+    return rig_head(w)->order.run;
+}

@@ -15,6 +15,14 @@
 #include "coordinator/store/store.h"
 #include "proto/spec.h"
 
+/* Two variants at two job counts, a warm-up and two runs each; `hosts` is to be added. */
+#define RIG_SMALL                                                                                  \
+    "sweep: small\n"                                                                               \
+    "workload: {name: w, setup: make config, run: make $JFLAG}\n"                                  \
+    "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"                                 \
+    "jobs: [1, 2]\n"                                                                               \
+    "repeat: {warmup: 1, until: 2}\n"
+
 enum { RIG_HOSTS = 8, RIG_HELD = 32, RIG_WIRE = 256, RIG_ASKS = 16 };
 
 /* What the coordinator sent to a worker and is not delivered yet. */
@@ -90,6 +98,11 @@ void rig_free(struct rig **rig);
 /* A host that joined, with classes separated by spaces. Never connected when cpus_milli is 0. */
 struct rig_worker *rig_host(struct rig *rig, const char *name, const char *classes,
                             int64_t cpus_milli, int64_t memory_bytes);
+
+/* A rig with one host that is up, alpha of class p6 with four CPUs and 1 GiB, and room for so many assignments besides the one that is made. */
+struct rig_worker *rig_one_host(struct rig **rig, uint32_t room);
+/* The run that it is given next, or has. */
+int64_t rig_held_run(struct rig *rig, struct rig_worker *w);
 
 /* The end of a turn: plan_turn, commit, messages. 0 or the code of the failure. */
 int rig_turn(struct rig *rig);
