@@ -4,11 +4,13 @@
 #include "common/err.h"
 #include "common/str.h"
 #include "proto/pki_ossl.h"
+#include "proto/tls_ctx.h"
 #include "tests/unit/proto/meeting.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -331,4 +333,35 @@ Test(tls, what_comes_is_no_tls)
         close(fds[1]);
         tls_free(&server);
     }
+}
+
+/* A client, also one without a certificate, may send records without content for as long as it likes. One read must not take them all: it would keep
+ * the loop as long as they come. */
+Test(tls, a_read_ends_after_a_record_without_content)
+{
+    enum { RECORDS = 20 };
+    struct tls *server = trust_server(&cast.lab, &cast.coordinator, &cast.server);
+    struct tls *client = trust_joiner(&cast.lab, &cast.client, false);
+    struct meeting m;
+    char byte;
+    size_t got;
+    size_t reads = 0;
+    int there = 1;
+    meeting_hold(&m, server, client);
+    cr_assert_eq(m.server.io, TLS_DONE);
+    for (int i = 0; i < RECORDS; i++) {
+        cr_assert_eq(SSL_key_update(m.client.s->ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+        cr_assert_eq(SSL_do_handshake(m.client.s->ssl), 1);
+    }
+    while (there > 0) {
+        cr_assert_eq(tls_session_read(m.server.s, &byte, 1, &got), TLS_WANT_READ);
+        cr_assert_eq(ioctl(m.server.fd, FIONREAD, &there), 0);
+        reads++;
+    }
+    cr_expect_eq(reads, RECORDS, "%zu reads", reads);
+    cr_assert_eq(tls_session_write(m.client.s, "x", 1, &got), TLS_DONE);
+    cr_expect_eq(tls_session_read(m.server.s, &byte, 1, &got), TLS_DONE);
+    meeting_part(&m);
+    tls_free(&server);
+    tls_free(&client);
 }
