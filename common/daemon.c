@@ -2,6 +2,7 @@
  * descriptor, which stays open, and with it the lock, as long as the process lives. */
 #include "common/daemon.h"
 
+#include "common/compat/compat.h"
 #include "common/diag.h"
 #include "common/err.h"
 
@@ -137,7 +138,7 @@ int daemon_pidfile(const char *path, struct diag *diag)
     if (fd < 0) {
         return diag_error(diag, err_from_errno(errno), "cannot open %s: %s", path, strerror(errno));
     }
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (compat_stat(fd, NULL, 0, &st, NULL) != 0 || !S_ISREG(st.st_mode)) {
         close(fd);
         return diag_error(diag, ERR_INVAL, "%s is not a regular file", path);
     }

@@ -2,6 +2,7 @@
 #include "common/fileio.h"
 
 #include "common/buf.h"
+#include "common/compat/compat.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/rand.h"
@@ -175,11 +176,11 @@ int file_sync(struct file *file)
 int file_size(struct file *file, uint64_t *size)
 {
     struct stat st;
-    if (fstat(file->fd, &st) != 0) {
-        return last_error();
+    int rc = compat_stat(file->fd, NULL, 0, &st, NULL);
+    if (rc == 0) {
+        *size = (uint64_t)st.st_size;
     }
-    *size = (uint64_t)st.st_size;
-    return 0;
+    return rc;
 }
 
 int file_truncate(struct file *file, uint64_t size)
@@ -344,8 +345,10 @@ int file_sync_dir(const char *path)
 int file_stat(const char *path, struct file_stat *out)
 {
     struct stat st;
-    if (lstat(path, &st) != 0) {
-        return last_error();
+    int64_t mtime_ns;
+    int rc = compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &st, &mtime_ns);
+    if (rc != 0) {
+        return rc;
     }
     *out = (struct file_stat){
         .type = S_ISREG(st.st_mode)   ? FILE_T_FILE
@@ -355,7 +358,7 @@ int file_stat(const char *path, struct file_stat *out)
         .size = (uint64_t)st.st_size,
         .mode = (uint32_t)st.st_mode & 07777U,
         .uid = (uint32_t)st.st_uid,
-        .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+        .mtime_ns = mtime_ns,
     };
     return 0;
 }
@@ -363,7 +366,7 @@ int file_stat(const char *path, struct file_stat *out)
 bool file_exists(const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0;
+    return compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &st, NULL) == 0;
 }
 
 int file_disk_free(const char *path, uint64_t *bytes)

@@ -1,6 +1,7 @@
 /* fileio_dir.c: folders: making, listing and removing them. Owns nothing beyond a call. */
 #include "common/fileio.h"
 
+#include "common/compat/compat.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -25,7 +26,7 @@ static int make_dir(const char *path, unsigned mode)
     }
     int first = errno;
     /* on a read-only or foreign parent mkdir may say so before it says that the folder is there */
-    if (stat(path, &st) == 0) {
+    if (compat_stat(AT_FDCWD, path, 0, &st, NULL) == 0) {
         return S_ISDIR(st.st_mode) ? 0 : -ERR_EXISTS;
     }
     return err_from_errno(first);
@@ -160,26 +161,28 @@ static int empty_fd(int fd, struct level level)
 {
     struct stat st;
     struct stat root;
-    DIR *dir = NULL;
-    if (fstat(fd, &st) == 0 && stat("/", &root) == 0) {
-        if (st.st_dev == root.st_dev && st.st_ino == root.st_ino) {
-            close(fd);
-            return -ERR_INVAL; /* under whatever name it came */
-        }
-        if (level.depth > 0 && st.st_dev != level.device) {
-            close(fd);
-            return -ERR_BUSY;
-        }
-        dir = fdopendir(fd);
+    int rc = compat_stat(fd, NULL, 0, &st, NULL);
+    if (rc == 0) {
+        rc = compat_stat(AT_FDCWD, "/", 0, &root, NULL);
     }
+    if (rc == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino) {
+        rc = -ERR_INVAL; /* under whatever name it came */
+    }
+    if (rc == 0 && level.depth > 0 && st.st_dev != level.device) {
+        rc = -ERR_BUSY;
+    }
+    if (rc != 0) {
+        close(fd);
+        return rc;
+    }
+    DIR *dir = fdopendir(fd);
     if (dir == NULL) {
-        int rc = err_from_errno(errno);
+        rc = err_from_errno(errno);
         close(fd);
         return rc;
     }
     /* a folder that changes under readdir() may hide entries: once more until a pass finds nothing */
     bool removed = true;
-    int rc = 0;
     while (rc == 0 && removed) {
         rc = empty_dir(dir, (struct level){level.depth + 1, st.st_dev}, &removed);
     }

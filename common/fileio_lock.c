@@ -5,6 +5,7 @@
  * name of one is written to, and what it says of its holder is cleaned. */
 #include "common/fileio.h"
 
+#include "common/compat/compat.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -99,8 +100,9 @@ static int lock_fd(const char *path, int fd, const char *holder, char other[256]
     struct stat own;
     struct stat named;
     int rc;
-    if (fstat(fd, &own) != 0) {
-        return err_from_errno(errno);
+    rc = compat_stat(fd, NULL, 0, &own, NULL);
+    if (rc != 0) {
+        return rc;
     }
     if (!S_ISREG(own.st_mode) || own.st_nlink > 1) {
         return -ERR_INVAL;
@@ -115,7 +117,8 @@ static int lock_fd(const char *path, int fd, const char *holder, char other[256]
         read_holder(fd, other);
         return -ERR_BUSY;
     }
-    if (lstat(path, &named) != 0 || named.st_dev != own.st_dev || named.st_ino != own.st_ino) {
+    if (compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &named, NULL) != 0 ||
+        named.st_dev != own.st_dev || named.st_ino != own.st_ino) {
         return -ERR_AGAIN;
     }
     return write_holder(fd, holder);

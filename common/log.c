@@ -3,6 +3,7 @@
 #include "common/log.h"
 
 #include "common/clock.h"
+#include "common/compat/compat.h"
 #include "common/err.h"
 #include "common/str.h"
 
@@ -52,7 +53,7 @@ static bool is_journal(int fd)
     const char *named = getenv("JOURNAL_STREAM");
     struct stat st;
     char own[64];
-    if (named == NULL || fstat(fd, &st) != 0) {
+    if (named == NULL || compat_stat(fd, NULL, 0, &st, NULL) != 0) {
         return false;
     }
     snprintf(own, sizeof(own), "%" PRIuMAX ":%" PRIuMAX, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);

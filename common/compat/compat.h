@@ -7,10 +7,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Monotonic nanoseconds that go on while the system is suspended; where there are none, the monotonic clock. */
 int64_t compat_boot_ns(void);
+
+/* The wall clock in nanoseconds since 1970, for a moment that does not fit into a narrow time_t, so that clock_gettime() fails. 0 or -ERR_UNSUP. */
+int compat_late_wall_ns(int64_t *ns) MUST_CHECK;
+
+/* As fstatat(at, path, out, flags), with path NULL as fstat(at, out); also where a time of the file does not fit into a narrow time_t: the times in
+ * *out are then 0. *mtime_ns, unless NULL: when it was last changed, in nanoseconds since 1970, within the range of int64_t. 0 or a negative code. */
+int compat_stat(int at, const char *path, int flags, struct stat *out, int64_t *mtime_ns) MUST_CHECK;
 
 /* A descriptor that becomes readable when the child ends (close-on-exec), or -ERR_UNSUP or another negative code. */
 int compat_pidfd_open(int64_t pid) MUST_CHECK;

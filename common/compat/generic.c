@@ -15,6 +15,26 @@ int64_t compat_boot_ns(void)
     return clock_mono_ns();
 }
 
+int compat_late_wall_ns(int64_t *ns)
+{
+    *ns = 0;
+    return -ERR_UNSUP;
+}
+
+int compat_stat(int at, const char *path, int flags, struct stat *out, int64_t *mtime_ns)
+{
+    if ((path == NULL ? fstat(at, out) : fstatat(at, path, out, flags)) != 0) {
+        return err_from_errno(errno);
+    }
+    if (mtime_ns != NULL) {
+        int64_t s = out->st_mtim.tv_sec;
+        *mtime_ns = s >= INT64_MAX / CLOCK_SEC   ? INT64_MAX
+                    : s <= INT64_MIN / CLOCK_SEC ? INT64_MIN
+                                                 : s * CLOCK_SEC + out->st_mtim.tv_nsec;
+    }
+    return 0;
+}
+
 int compat_pidfd_open(int64_t pid)
 {
     (void)pid;

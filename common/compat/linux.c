@@ -16,7 +16,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,70 @@ int64_t compat_boot_ns(void)
         return clock_mono_ns();
     }
     return (int64_t)ts.tv_sec * CLOCK_SEC + ts.tv_nsec;
+}
+
+/* Only architectures with a narrow time_t have this call. */
+int compat_late_wall_ns(int64_t *ns)
+{
+#ifdef SYS_clock_gettime64
+    struct {
+        int64_t s;
+        int64_t ns;
+    } wide;
+    if (syscall(SYS_clock_gettime64, CLOCK_REALTIME, &wide) == 0) {
+        *ns = wide.s * CLOCK_SEC + wide.ns;
+        return 0;
+    }
+#endif
+    *ns = 0;
+    return -ERR_UNSUP;
+}
+
+/* A file may be of any time: what nanoseconds cannot say becomes the end of their range. */
+static int64_t to_ns(int64_t s, int64_t ns)
+{
+    if (s >= INT64_MAX / CLOCK_SEC) {
+        return INT64_MAX;
+    }
+    return s <= INT64_MIN / CLOCK_SEC ? INT64_MIN : s * CLOCK_SEC + ns;
+}
+
+/* compat_stat() by a call whose times are wide everywhere. */
+static int stat_wide(int at, const char *path, int flags, struct stat *out, int64_t *mtime_ns)
+{
+    struct statx wide;
+    int more = path == NULL ? AT_EMPTY_PATH : 0;
+    if (statx(at, path == NULL ? "" : path, flags | more, STATX_BASIC_STATS, &wide) != 0) {
+        return err_from_errno(errno);
+    }
+    memset(out, 0, sizeof(*out));
+    out->st_dev = makedev(wide.stx_dev_major, wide.stx_dev_minor);
+    out->st_ino = wide.stx_ino;
+    out->st_mode = wide.stx_mode;
+    out->st_nlink = wide.stx_nlink;
+    out->st_uid = wide.stx_uid;
+    out->st_gid = wide.stx_gid;
+    out->st_rdev = makedev(wide.stx_rdev_major, wide.stx_rdev_minor);
+    out->st_size = (off_t)wide.stx_size;
+    out->st_blksize = (blksize_t)wide.stx_blksize;
+    out->st_blocks = (blkcnt_t)wide.stx_blocks;
+    *mtime_ns = to_ns(wide.stx_mtime.tv_sec, wide.stx_mtime.tv_nsec);
+    return 0;
+}
+
+int compat_stat(int at, const char *path, int flags, struct stat *out, int64_t *mtime_ns)
+{
+    int64_t mtime = 0;
+    int rc = 0;
+    if ((path == NULL ? fstat(at, out) : fstatat(at, path, out, flags)) == 0) {
+        mtime = to_ns(out->st_mtim.tv_sec, out->st_mtim.tv_nsec);
+    } else {
+        rc = errno == EOVERFLOW ? stat_wide(at, path, flags, out, &mtime) : err_from_errno(errno);
+    }
+    if (mtime_ns != NULL) {
+        *mtime_ns = mtime;
+    }
+    return rc;
 }
 
 int compat_pidfd_open(int64_t pid)

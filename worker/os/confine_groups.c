@@ -6,6 +6,7 @@
  * timed window asks. */
 #include "worker/os/confine_int.h"
 
+#include "common/compat/compat.h"
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/num.h"
@@ -320,7 +321,8 @@ static void walk_down(const char *folder, int depth, void (*f)(const char *folde
         struct stat st;
 
         if (entry->d_name[0] == '.' || !path_of(path, folder, entry->d_name) ||
-            lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+            compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &st, NULL) != 0 ||
+            !S_ISDIR(st.st_mode))
             continue;
         walk_down(path, depth + 1, f, arg);
     }
@@ -433,7 +435,8 @@ bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip,
             struct stat st;
 
             if (entry->d_name[0] == '.' || !path_of(path, cg->place[k].parent, entry->d_name) ||
-                lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) ||
+                compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &st, NULL) != 0 ||
+                !S_ISDIR(st.st_mode) ||
                 (open != NULL && strcmp(open->path[k], path) == 0))
                 continue;
             if (skip > 0) {

@@ -4,6 +4,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/compat/compat.h"
 #include "common/err.h"
 #include "common/num.h"
 #include "common/str.h"
@@ -498,7 +499,7 @@ const char *os_lock_path(void)
 {
     struct stat st;
 
-    if (stat("/run/lock", &st) == 0 && S_ISDIR(st.st_mode))
+    if (compat_stat(AT_FDCWD, "/run/lock", 0, &st, NULL) == 0 && S_ISDIR(st.st_mode))
         return "/run/lock/makespan.lock";
     return "/tmp/makespan.lock";
 }
@@ -510,10 +511,12 @@ int os_fs_kind(const char *path, char *dst, size_t room)
     struct stat st;
     char *real = realpath(path, NULL);
     char device[64];
-    int r = 0;
+    int r;
 
-    if (real == NULL || stat(real, &st) != 0 || statfs(real, &fs) != 0) {
+    r = real == NULL ? err_from_errno(errno) : compat_stat(AT_FDCWD, real, 0, &st, NULL);
+    if (r == 0 && statfs(real, &fs) != 0)
         r = err_from_errno(errno);
+    if (r != 0) {
         free(real);
         return r;
     }

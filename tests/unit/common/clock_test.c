@@ -1,8 +1,27 @@
-/* clock_test.c: the clocks run forward and have the units that they say. */
-#include "common/clock.h"
+/* clock_test.c: the clocks run forward and have the units that they say, also when the wall clock stands beyond a narrow time_t. */
+#include "common/compat/compat.h"
+#include "common/err.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <time.h>
+
+/* As clock_gettime() with a time_t of 32 bits after 2038. */
+static bool too_late;
+
+static int get_time(clockid_t id, struct timespec *ts)
+{
+    if (too_late && id == CLOCK_REALTIME) {
+        errno = EOVERFLOW;
+        return -1;
+    }
+    return clock_gettime(id, ts);
+}
+
+#define clock_gettime get_time
+#include "common/clock.c"
+#undef clock_gettime
 
 Test(clock, units)
 {
@@ -43,4 +62,21 @@ Test(clock, each_is_the_clock_it_says)
     cr_assert(a <= b && b <= c);
     a = direct(CLOCK_MONOTONIC);
     cr_assert_geq(clock_boot_ns(), a, "suspended time only adds to it");
+}
+
+Test(clock, a_wall_clock_beyond_a_narrow_time_t)
+{
+    int64_t late;
+    int err = compat_late_wall_ns(&late);
+    if (err != 0) {
+        cr_assert_eq(err, -ERR_UNSUP);
+        cr_assert_gt(sizeof(time_t), 4, "nothing tells the time after 2038");
+        return;
+    }
+    int64_t a = direct(CLOCK_REALTIME);
+    too_late = true;
+    int64_t b = clock_wall_ns();
+    too_late = false;
+    int64_t c = direct(CLOCK_REALTIME);
+    cr_assert(a <= b && b <= c);
 }

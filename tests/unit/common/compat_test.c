@@ -133,3 +133,49 @@ Test(compat, time_with_suspension)
     cr_assert_geq(boot, mono);
     cr_assert_geq(compat_boot_ns(), boot);
 }
+
+static void expect_same(const struct stat *a, const struct stat *b)
+{
+    cr_expect_eq(a->st_dev, b->st_dev);
+    cr_expect_eq(a->st_ino, b->st_ino);
+    cr_expect_eq(a->st_mode, b->st_mode);
+    cr_expect_eq(a->st_nlink, b->st_nlink);
+    cr_expect_eq(a->st_uid, b->st_uid);
+    cr_expect_eq(a->st_gid, b->st_gid);
+    cr_expect_eq(a->st_rdev, b->st_rdev);
+    cr_expect_eq(a->st_size, b->st_size);
+}
+
+Test(compat, both_ways_to_ask_for_a_file_agree)
+{
+    static const char *const paths[] = {"/", "/dev/null", "/proc/self/exe", "Makefile", "tests"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        for (int flags = 0; flags <= AT_SYMLINK_NOFOLLOW; flags += AT_SYMLINK_NOFOLLOW) {
+            struct stat narrow, wide;
+            int64_t narrow_ns, wide_ns;
+            cr_assert_eq(compat_stat(AT_FDCWD, paths[i], flags, &narrow, &narrow_ns), 0);
+            cr_assert_eq(stat_wide(AT_FDCWD, paths[i], flags, &wide, &wide_ns), 0);
+            expect_same(&narrow, &wide);
+            cr_expect_eq(narrow_ns, wide_ns);
+        }
+    }
+    int fd = open("Makefile", O_RDONLY | O_CLOEXEC);
+    struct stat narrow, wide;
+    int64_t wide_ns;
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(compat_stat(fd, NULL, 0, &narrow, NULL), 0);
+    cr_assert_eq(stat_wide(fd, NULL, 0, &wide, &wide_ns), 0);
+    expect_same(&narrow, &wide);
+    cr_expect_eq(wide_ns, (int64_t)narrow.st_mtim.tv_sec * CLOCK_SEC + narrow.st_mtim.tv_nsec);
+    close(fd);
+    cr_expect_eq(stat_wide(AT_FDCWD, "no such file", 0, &wide, &wide_ns), -ERR_NOTFOUND);
+    cr_expect_eq(compat_stat(AT_FDCWD, "no such file", 0, &wide, &wide_ns), -ERR_NOTFOUND);
+}
+
+Test(compat, nanoseconds_end_where_their_range_does)
+{
+    cr_expect_eq(to_ns(INT64_C(4102444800), 5), INT64_C(4102444800000000005));
+    cr_expect_eq(to_ns(-1, 5), -CLOCK_SEC + 5);
+    cr_expect_eq(to_ns(INT64_C(13569465600), 0), INT64_MAX);
+    cr_expect_eq(to_ns(INT64_MIN, 0), INT64_MIN);
+}
