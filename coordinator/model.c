@@ -95,3 +95,13 @@ bool model_sweep_is_end(int state)
         return false;
     }
 }
+
+const struct model_host *model_find_host(const struct model_sweep_data *data, int64_t id)
+{
+    for (size_t i = 0; i < data->host_count; i++) {
+        if (data->hosts[i].id == id) {
+            return &data->hosts[i];
+        }
+    }
+    return NULL;
+}

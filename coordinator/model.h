@@ -361,4 +361,7 @@ struct model_sweep_data {
     size_t retraction_count;
 };
 
+/* The host of that id, or NULL. */
+const struct model_host *model_find_host(const struct model_sweep_data *data, int64_t id);
+
 #endif

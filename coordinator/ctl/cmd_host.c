@@ -6,6 +6,7 @@
 #include "common/num.h"
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/cmds.h"
+#include "coordinator/ctl/document.h"
 #include "coordinator/ctl/out.h"
 #include "proto/msg.h"
 
@@ -122,31 +123,13 @@ static int list(struct ctl *ctl, const char *name)
 {
     struct msg m = {.type = MSG_HOST_LIST};
     struct call *call;
-    struct buf body = BUF_INIT;
     int status = call_open(ctl, &call);
 
     if (status != 0)
         return status;
     m.u.host_list.call = call_number(call);
     m.u.host_list.name = name;
-    status = call_document(call, m.u.host_list.call, &m, &body);
-    if (status == 0 && ctl->json) {
-        fputs(buf_str(&body), stdout);
-    } else if (status == 0) {
-        json_t *doc = json_parse("the answer", buf_str(&body), body.len, ctl->diag);
-        struct buf out = BUF_INIT;
-
-        if (doc == NULL)
-            status = CTL_INFRASTRUCTURE;
-        else if (name == NULL)
-            print_list(doc, &out);
-        else
-            print_one(doc, &out);
-        fputs(buf_str(&out), stdout);
-        buf_fini(&out);
-        json_decref(doc);
-    }
-    buf_fini(&body);
+    status = document_ask(ctl, call, m.u.host_list.call, &m, name == NULL ? print_list : print_one);
     call_close(&call);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/checked.h"
 #include "coordinator/ctl/cmds.h"
+#include "coordinator/ctl/document.h"
 #include "coordinator/ctl/follow.h"
 #include "coordinator/ctl/out.h"
 #include "coordinator/ctl/progress.h"
@@ -73,6 +74,9 @@ int cmd_sweep_run(struct ctl *ctl, const struct opts *opts)
     return status;
 }
 
+/* Columns of `sweep show`, which may go to a file. */
+#define WIDTH 200
+
 static void print_sweeps(const json_t *doc, struct buf *out)
 {
     static const char *const HEADINGS[] = {"sweep", "state", "submitted", "by", "ended", "file", "because"};
@@ -126,12 +130,16 @@ static void print_cells(const json_t *doc, struct buf *out)
     out_table_free(&t);
 }
 
+static void print_sweep(const json_t *doc, struct buf *out)
+{
+    progress_picture(doc, WIDTH, out);
+    buf_add_char(out, '\n');
+    print_cells(doc, out);
+}
+
 static int show(struct ctl *ctl, const char *sweep)
 {
     struct msg m = {.type = MSG_SWEEP_LIST};
-    struct buf body = BUF_INIT;
-    struct buf out = BUF_INIT;
-    json_t *doc = NULL;
     struct call *call;
     int status = call_open(ctl, &call);
 
@@ -139,22 +147,7 @@ static int show(struct ctl *ctl, const char *sweep)
         return status;
     m.u.sweep_list.call = call_number(call);
     m.u.sweep_list.sweep = sweep;
-    status = call_document(call, m.u.sweep_list.call, &m, &body);
-    if (status == 0 && ctl->json) {
-        fputs(buf_str(&body), stdout);
-    } else if (status == 0 && (doc = json_parse("the answer", buf_str(&body), body.len, ctl->diag)) == NULL) {
-        status = CTL_INFRASTRUCTURE;
-    } else if (status == 0 && sweep == NULL) {
-        print_sweeps(doc, &out);
-    } else if (status == 0) {
-        progress_picture(doc, 200, &out);
-        buf_add_char(&out, '\n');
-        print_cells(doc, &out);
-    }
-    fputs(buf_str(&out), stdout);
-    json_decref(doc);
-    buf_fini(&out);
-    buf_fini(&body);
+    status = document_ask(ctl, call, m.u.sweep_list.call, &m, sweep == NULL ? print_sweeps : print_sweep);
     call_close(&call);
     return status;
 }

@@ -88,14 +88,6 @@ static int compare_sort_cells(const void *a, const void *b)
     return c != 0 ? c : compare_i64(x->cell->id, y->cell->id);
 }
 
-static const struct model_host *find_host(const struct model_sweep_data *data, int64_t id)
-{
-    for (size_t i = 0; i < data->host_count; i++)
-        if (data->hosts[i].id == id)
-            return &data->hosts[i];
-    return NULL;
-}
-
 static const struct model_workload *find_workload(const struct model_sweep_data *data, int64_t id)
 {
     for (size_t i = 0; i < data->workload_count; i++)
@@ -364,7 +356,7 @@ static int order_cells(struct build *b)
         const struct model_workload *w = find_workload(d, c->workload);
         const struct model_variant *v = find_variant(d, c->variant);
 
-        if (w == NULL || v == NULL || find_host(d, c->host) == NULL)
+        if (w == NULL || v == NULL || model_find_host(d, c->host) == NULL)
             return -ERR_CORRUPT;
         order[i] = (struct sort_cell){.cell = c, .workload = w->index, .host = host_place(d, c->host), .variant = v->index};
     }
@@ -374,7 +366,7 @@ static int order_cells(struct build *b)
         struct report_cell *c = &b->report_cells[i];
 
         c->cell = order[i].cell;
-        c->host = find_host(d, c->cell->host);
+        c->host = model_find_host(d, c->cell->host);
         c->workload = find_workload(d, c->cell->workload);
         c->variant = find_variant(d, c->cell->variant);
         c->input = find_input(d, c->cell->workload, c->cell->variant);

@@ -18,14 +18,6 @@ struct build {
     int err;
 };
 
-static const struct model_host *find_host(const struct model_sweep_data *data, int64_t id)
-{
-    for (size_t i = 0; i < data->host_count; i++)
-        if (data->hosts[i].id == id)
-            return &data->hosts[i];
-    return NULL;
-}
-
 /* Grows by doubling inside the arena: the lines below the table are few. */
 static void add_line(struct build *b, const char *kind, const char *text)
 {
@@ -167,7 +159,7 @@ static void collect_lines(struct build *b)
         add_line(b, "no data", mem_arena_printf(b->arena, "%zu run%s of hosts that were lost", nodata, nodata == 1 ? "" : "s"));
     for (size_t i = 0; i < b->data->sweep_host_count; i++) {
         const struct model_sweep_host *sh = &b->data->sweep_hosts[i];
-        const struct model_host *host = find_host(b->data, sh->host);
+        const struct model_host *host = model_find_host(b->data, sh->host);
 
         if (sh->skipped != NULL && host != NULL)
             add_line(b, "skipped", mem_arena_printf(b->arena, "%s: %s", host->name, sh->skipped));
