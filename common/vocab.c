@@ -156,13 +156,3 @@ int vocab_role_of(const char *word)
 #undef ROLE
     return 0;
 }
-
-int vocab_outcome_of(const char *word)
-{
-#define OUTCOME(name, number, w)                                                                   \
-    if (strcmp(word, w) == 0)                                                                      \
-        return number;
-#include "common/vocab.def"
-#undef OUTCOME
-    return 0;
-}

@@ -54,8 +54,7 @@ const char *vocab_instrument_unit(int instrument);
 bool vocab_instrument_counts(int instrument);
 /* Whether a mark makes an attempt invalid when the sweep says nothing. */
 bool vocab_mark_invalid(int mark);
-/* The number of a word, or 0. */
+/* The number of a role, or 0. */
 int vocab_role_of(const char *word);
-int vocab_outcome_of(const char *word);
 
 #endif

@@ -201,11 +201,6 @@ void tls_free(struct tls **tls)
     *tls = NULL;
 }
 
-bool tls_is_server(const struct tls *tls)
-{
-    return tls->kind == TLS_SERVER;
-}
-
 /* What holds for every context: TLS 1.3 and nothing that outlives or resumes a connection. */
 static int set_up(struct tls *tls, struct diag *diag)
 {

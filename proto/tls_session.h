@@ -55,7 +55,6 @@ bool tls_session_by_peer(const struct tls_session *s);
 bool tls_session_take_peer(struct tls_session *s, struct pki_id *out);
 /* Whether the joining protocol was agreed on. */
 bool tls_session_is_joining(const struct tls_session *s);
-bool tls_is_server(const struct tls *tls);
 /* Keeps the context beyond its creator's tls_free(), until tls_release(). */
 void tls_hold(struct tls *tls);
 void tls_release(struct tls *tls);
