@@ -72,8 +72,8 @@ static int load_run(const struct model_run *row, void *arg)
     node->open_runs++;
     if (row->state == RUN_QUEUED) {
         node->queued++;
-        if (node->queued == 1 || row->slot < node->from_slot) {
-            node->from_slot = row->slot;
+        if (node->queued == 1 || row->block < node->from_block) {
+            node->from_block = row->block;
         }
     }
     return 0;
@@ -113,7 +113,7 @@ int plan_add_node(struct plan *plan, struct plan_sweep *sweep, struct plan_host 
     node->row.skipped = NULL;
     node->last_whole = -1;
     node->top_slot = -1;
-    node->from_slot = row->next_slot;
+    node->from_block = row->next_block;
     node->block_slot = row->next_slot;
     node->since_mono_ns = now.mono_ns;
     if (host->node_count == host->node_room) {

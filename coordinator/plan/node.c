@@ -149,7 +149,7 @@ static int store_block(struct plan *plan, struct plan_now now, struct plan_node 
         return rc;
     }
     if (node->queued == 0) {
-        node->from_slot = node->row.next_slot;
+        node->from_block = number;
     }
     node->block_slot = node->row.next_slot;
     node->queued += (int64_t)drawn->count;

@@ -261,7 +261,7 @@ static int add_run(struct retrying *r, int64_t cell, int64_t block)
         node->row.next_slot++;
         node->open_runs++;
         node->queued++;
-        node->from_slot = run.slot < node->from_slot ? run.slot : node->from_slot;
+        node->from_block = run.block < node->from_block ? run.block : node->from_block;
         r->n++;
     }
     return rc;

@@ -41,8 +41,8 @@ static void count_step(struct plan *plan, const struct model_run *run, enum run_
     }
     node->open_runs += (int)model_run_is_end((int)run->state) - (int)model_run_is_end((int)to);
     node->queued += (int)(to == RUN_QUEUED) - (int)(run->state == RUN_QUEUED);
-    if (to == RUN_QUEUED && run->slot < node->from_slot) {
-        node->from_slot = run->slot;
+    if (to == RUN_QUEUED && run->block < node->from_block) {
+        node->from_block = run->block;
     }
     assert(node->open_runs >= 0 && node->queued >= 0);
 }

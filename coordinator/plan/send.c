@@ -23,7 +23,7 @@ static int hand_out(struct plan *plan, struct plan_now now, struct plan_node *no
 {
     struct plan_host *host = node->host;
     struct model_run run;
-    int rc = store_run_next(plan->store, node->row.sweep, host->id, node->from_slot,
+    int rc = store_run_next(plan->store, node->row.sweep, host->id, node->from_block,
                             plan_scratch(plan), &run);
     if (rc < 0) {
         return plan_fail(plan, rc);
@@ -40,7 +40,7 @@ static int hand_out(struct plan *plan, struct plan_now now, struct plan_node *no
     flight->out_of_order = run.attempts > 1 && run.slot < node->top_slot;
     flight->due_mono_ns = now.mono_ns + plan->conf.take_ns;
     plan_add_message(plan, MESSAGE_ASSIGN, host->id, run.id, run.attempts, NULL);
-    node->from_slot = run.slot + 1;
+    node->from_block = run.block;
     node->top_slot = run.slot > node->top_slot ? run.slot : node->top_slot;
     node->since_mono_ns = now.mono_ns;
     host->room--;

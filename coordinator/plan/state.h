@@ -76,7 +76,7 @@ struct plan_node {
     int64_t last_whole;    /* number of the last block that is not broken; -1: none */
     int64_t open_runs;     /* not at their end */
     int64_t queued;        /* QUEUED ones of these */
-    int64_t from_slot;     /* no QUEUED run is before it */
+    int64_t from_block;    /* no QUEUED run is in one before it */
     int64_t top_slot;      /* last slot that was handed out; -1: none */
     int64_t block_slot;    /* first slot of the last block */
     int64_t since_mono_ns; /* since when nothing of it was handed out */

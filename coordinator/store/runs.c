@@ -76,13 +76,13 @@ int store_run_get(struct store *store, int64_t id, struct mem_arena *arena, stru
     return stmt_get(q, arena, rows_read_run, out);
 }
 
-int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t from_slot,
+int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t from_block,
                    struct mem_arena *arena, struct model_run *out)
 {
     struct stmt *q = stmt_open(store, ST_RUN_NEXT);
     stmt_put_i64(q, sweep);
     stmt_put_i64(q, host);
-    stmt_put_i64(q, from_slot);
+    stmt_put_i64(q, from_block);
     return stmt_get(q, arena, rows_read_run, out);
 }
 

@@ -12,7 +12,8 @@
 struct mem_arena;
 struct store;
 
-/* Slots rise with the numbers of blocks: "by slot" is by block, and within it by slot. */
+/* "By slot" is by block, and within it by slot. Slots rise with the numbers of blocks, but for runs
+ * that were added to a block after later ones were drawn. */
 
 /* Takes everything but the id, which it gives: ids rise. A slot that is taken in its block is
  * -ERR_EXISTS. Fast: meant for a hundred thousand in one turn. */
@@ -22,10 +23,10 @@ int store_run_insert(struct store *store, const struct model_run *run, int64_t *
 int store_run_put(struct store *store, const struct model_run *run) MUST_CHECK;
 int store_run_get(struct store *store, int64_t id, struct mem_arena *arena,
                   struct model_run *out) MUST_CHECK;
-/* The first QUEUED run of a sweep on a host whose slot is from_slot or later; -ERR_NOTFOUND when
- * none is left. It passes over every run between, so a caller remembers the slot from which all
- * before are not QUEUED. */
-int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t from_slot,
+/* The first QUEUED run of a sweep on a host, by slot, from from_block on; -ERR_NOTFOUND when none
+ * is left. It passes over every run between, so a caller remembers the block before which none is
+ * QUEUED. */
+int store_run_next(struct store *store, int64_t sweep, int64_t host, int64_t from_block,
                    struct mem_arena *arena, struct model_run *out) MUST_CHECK;
 
 /* The last NODATA run of a sweep on a host, from from_block on; -ERR_NOTFOUND when there is none. */

@@ -281,6 +281,35 @@ Test(change, retry_makes_the_warm_ups_again_that_warmed_nothing)
     rig_free(&rig);
 }
 
+/* The runs that are made up for stand in blocks that were drawn long ago, and have later slots than
+ * what waits in the last block. */
+Test(change, retry_of_a_failed_cell_leaves_nothing_behind_that_waits)
+{
+    struct rig *rig;
+    struct rig_worker *w = one_host(&rig);
+    int64_t id = rig_sweep(rig, "sweep: s\n"
+                                "workload: {name: w, setup: make config, run: make $JFLAG}\n"
+                                "variants: [{name: a, env: {X: 1}}, {name: b, env: {X: 2}}]\n"
+                                "hosts: [alpha]\njobs: [1]\nrepeat: {warmup: 0, until: 6}\n");
+    rig_settle(rig);
+    rig_make(rig, w, OUTCOME_FAILED, PHASE_SETUP);
+    for (int i = 0; i < 3; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    rig_settle(rig);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_PAUSE), 0);
+    rig_settle(rig);
+    cr_assert_gt(rig_count(rig, id, RUN_QUEUED, false), 0, "something waits");
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RETRY), 0);
+    cr_assert_eq(set(rig, "s", PLAN_SWEEP_RESUME), 0);
+    for (int i = 0; rig_state(rig, id) == SWEEP_ACTIVE && i < 40; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    cr_expect_eq(rig_state(rig, id), SWEEP_DONE);
+    cr_expect_eq(rig_count(rig, id, RUN_DONE, false), 12);
+    rig_free(&rig);
+}
+
 Test(change, retry_makes_no_warm_up_again_without_need)
 {
     struct rig *rig;
