@@ -57,7 +57,7 @@ static void on_want(struct peer *peer, const struct msg_blob_want *w)
         err = diag_error(diag, ERR_FULL, "%s", refusing);
     else if ((call = call_new(peer, CALL_PUT, w->call, diag)) == NULL)
         err = -ERR_LIMIT;
-    if (err == 0) {
+    if (call != NULL) {
         memcpy(call->hash, w->hash.data, MODEL_HASH);
         call->total = w->total;
         err = blob_put_begin(peer->net->rooms.blob, call->hash, w->total, on_ended, call, &call->put, diag);
