@@ -4,6 +4,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/str.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -101,7 +102,10 @@ static void add(struct diag *diag, enum diag_level level, int code, struct place
     }
     if (diag->count == diag->max) {
         diag->dropped++;
-        return;
+        if (level != DIAG_ERROR || diag->first_error != NULL || diag->count == 0) {
+            return;
+        }
+        diag->count--; /* the first error takes the place of the last warning or note */
     }
     const char *file = place.file != NULL ? keep_file(diag, place.file) : NULL;
     const char *text = format_text(diag, fmt, ap);
@@ -218,16 +222,17 @@ static int compare_items(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Appends text with control characters but newline and tab as \xHH: texts quote what peers and files say. */
+/* Appends text with control characters but newline and tab, and bytes that are not UTF-8, as \xHH: texts quote what peers and files say. */
 static void add_clean(struct buf *out, const char *text)
 {
-    for (const char *p = text; *p != '\0'; p++) {
-        unsigned char c = (unsigned char)*p;
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
-            buf_printf(out, "\\x%02x", (unsigned)c);
-        } else {
-            buf_add_char(out, *p);
+    for (;;) {
+        size_t n = strcspn(text, "\n\t");
+        str_show(out, text, n);
+        if (text[n] == '\0') {
+            return;
         }
+        buf_add_char(out, text[n]);
+        text += n + 1;
     }
 }
 

@@ -22,7 +22,7 @@ struct diag_item {
 
 struct diag;
 
-/* At most `max` items are kept; what comes after is counted and said in one last line. */
+/* At most `max` items are kept, the first error among them; what comes after is counted and said in one last line. */
 struct diag *diag_new(size_t max) MUST_CHECK;
 void diag_free(struct diag **diag);
 void diag_clear(struct diag *diag);

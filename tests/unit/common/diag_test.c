@@ -130,6 +130,27 @@ Test(diag, control_characters_cannot_steer_a_terminal)
     diag_free(&d);
 }
 
+Test(diag, neither_can_those_above_ascii_nor_bytes_that_are_no_text)
+{
+    struct diag *d = diag_new(10);
+    diag_error_at(d, ERR_INVAL, "\xc2\x9b.yaml", 1, 1, "said \xc2\x9b" "2J \x9b" "2J \xff and \xc2\xa0");
+    assert_printed(d, "\\xc2\\x9b.yaml:1:1: said \\xc2\\x9b2J \\x9b2J \\xff and \xc2\xa0\n");
+    diag_free(&d);
+}
+
+Test(diag, warnings_leave_room_for_an_error)
+{
+    struct diag *d = diag_new(2);
+    diag_warn(d, "one");
+    diag_warn(d, "two");
+    diag_warn(d, "three");
+    diag_error(d, ERR_INVAL, "four");
+    diag_error(d, ERR_INVAL, "five");
+    cr_assert_str_eq(diag_first(d), "four");
+    assert_printed(d, "warning: one\nfour\n3 more messages are not shown\n");
+    diag_free(&d);
+}
+
 Test(diag, texts_are_copied_and_long_ones_cut)
 {
     struct diag *d = diag_new(10);
