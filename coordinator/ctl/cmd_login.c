@@ -28,15 +28,22 @@ static int path_in(const struct ctl *ctl, char *dst, size_t room, const char *na
     return file_path(dst, room, ctl->home, name) == 0 ? 0 : diag_error(ctl->diag, ERR_LIMIT, "the name of the folder %s is too long", ctl->home);
 }
 
+/* Until the certificate is there the new key waits beside the identity that it may replace: a login that fails leaves that as it is. */
+#define WAITING_KEY "operator.key.new"
+
 static int write_identity(struct login *l, const struct join_answer *answer)
 {
     struct ctl *ctl = l->ctl;
-    char cert[FILE_PATH_MAX], authority[FILE_PATH_MAX];
+    char waiting[FILE_PATH_MAX], key[FILE_PATH_MAX], cert[FILE_PATH_MAX], authority[FILE_PATH_MAX];
     int err;
 
-    if ((err = path_in(ctl, cert, sizeof cert, "operator.crt")) != 0 || (err = path_in(ctl, authority, sizeof authority, "ca.crt")) != 0 ||
-        (err = pki_cert_write(answer->authority, authority, ctl->diag)) != 0 || (err = pki_cert_write(answer->cert, cert, ctl->diag)) != 0 ||
-        (err = home_write_address(ctl->home, l->address, ctl->diag)) != 0)
+    if ((err = path_in(ctl, waiting, sizeof waiting, WAITING_KEY)) != 0 || (err = path_in(ctl, key, sizeof key, "operator.key")) != 0 ||
+        (err = path_in(ctl, cert, sizeof cert, "operator.crt")) != 0 || (err = path_in(ctl, authority, sizeof authority, "ca.crt")) != 0 ||
+        (err = pki_cert_write(answer->authority, authority, ctl->diag)) != 0 || (err = pki_cert_write(answer->cert, cert, ctl->diag)) != 0)
+        return err;
+    if ((err = file_rename(waiting, key)) != 0)
+        return diag_error(ctl->diag, err, "%s cannot be renamed to operator.key: %s", waiting, err_text(err));
+    if ((err = home_write_address(ctl->home, l->address, ctl->diag)) != 0)
         return err;
     fprintf(stderr, "%s is an operator of fleet %s now; the identity is in %s\n", answer->name, answer->fleet, ctl->home);
     return 0;
@@ -57,21 +64,19 @@ static void on_answer(const struct join_answer *answer, void *arg)
     }
 }
 
-/* The key that is there (of a login that did not come to its end), or a new one. */
+/* The key of a login that did not come to its end (a token is good for one key), or a new one. */
 static int take_key(struct ctl *ctl, bool force, struct pki_key **key)
 {
     char path[FILE_PATH_MAX], cert[FILE_PATH_MAX];
     int err;
 
-    if ((err = path_in(ctl, path, sizeof path, "operator.key")) != 0 || (err = path_in(ctl, cert, sizeof cert, "operator.crt")) != 0)
+    if ((err = path_in(ctl, path, sizeof path, WAITING_KEY)) != 0 || (err = path_in(ctl, cert, sizeof cert, "operator.crt")) != 0)
         return err;
     if (file_exists(cert) && !force)
         return diag_error(ctl->diag, ERR_EXISTS,
                           "there is an identity in %s already: --force replaces it, MAKESPAN_HOME names another folder", ctl->home);
-    if (file_exists(path) && !force)
+    if (file_exists(path))
         return pki_key_read(path, key, ctl->diag);
-    if (file_exists(path) && (err = file_remove(path)) != 0)
-        return diag_error(ctl->diag, err, "%s cannot be removed: %s", path, err_text(err));
     if ((err = file_mkdirs(ctl->home, 0700)) != 0)
         return diag_error(ctl->diag, err, "the folder %s cannot be made: %s", ctl->home, err_text(err));
     if ((err = pki_key_make(key, ctl->diag)) != 0)

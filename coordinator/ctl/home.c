@@ -46,6 +46,11 @@ int home_read_identity(const char *home, struct home_identity *out, struct diag 
     if ((err = pki_key_read(key, &out->key, diag)) != 0 || (err = pki_cert_read(cert, &out->cert, diag)) != 0 ||
         (err = pki_cert_read(authority, &out->authority, diag)) != 0)
         home_free_identity(out);
+    if (err == 0 && !pki_cert_is_of_key(out->cert, out->key)) {
+        home_free_identity(out);
+        err = diag_error(diag, ERR_CORRUPT, "%s: operator.key and operator.crt do not belong together: `makespan login --force HOST:PORT TOKEN` makes a new identity",
+                         home);
+    }
     return err;
 }
 

@@ -48,6 +48,21 @@ claim "the operator sees hosts" env MAKESPAN_HOME="$TMPDIR/sub" makespan host li
 claim "a submitter may make no token: no, and which role may" says "takes the role admin" exits 1 env MAKESPAN_HOME="$TMPDIR/sub" makespan token create
 claim "a submitter may not drain a host" says "anna is a submitter" exits 1 env MAKESPAN_HOME="$TMPDIR/sub" makespan host drain h1
 
+# A login that fails leaves the identity that is there.
+as_anna()
+{
+    MAKESPAN_HOME=$TMPDIR/sub "$@"
+}
+claim "a second identity in the folder is refused" exits 3 as_anna makespan login "$(address f)" "$submitter"
+claim "login with a malformed address" exits 64 as_anna makespan login --force nowhere "$submitter"
+claim "login where nobody listens" exits 3 as_anna makespan login --force 127.0.0.1:1 "$submitter"
+claim "login with a token that was used" as_anna sh -c '! makespan login --force "$1" "$2"' login "$(address f)" "$submitter"
+claim "the operator is who it was" as_anna makespan host list
+claim "and its role" says "anna is a submitter" exits 1 as_anna makespan host drain h1
+claim "--force with a new token replaces it" as_anna makespan login --force "$(address f)" "$(ms f token create --role viewer)" --name ben
+claim "with the other role" says "ben is a viewer" exits 1 as_anna makespan host drain h1
+claim "no key is left waiting" test ! -e sub/operator.key.new
+
 claim "revoke" ms f host revoke h1
 is_down()
 {

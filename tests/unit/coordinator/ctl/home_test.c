@@ -59,6 +59,30 @@ Test(ctl_home, without_an_identity_it_says_how_to_get_one)
     cr_expect_not_null(strstr(diag_first(diag), "`makespan login HOST:PORT TOKEN`"));
 }
 
+Test(ctl_home, a_certificate_of_another_key_says_what_to_do)
+{
+    struct home_identity id;
+    struct pki_key *key, *other;
+    struct pki_cert *cert;
+    char path[FILE_PATH_MAX];
+    cr_assert_eq(pki_key_make(&key, NULL), 0);
+    cr_assert_eq(pki_key_make(&other, NULL), 0);
+    cr_assert_eq(pki_authority_make(key, "lab", 1796040000, &cert, NULL), 0);
+    cr_assert_eq(file_path(path, sizeof(path), dir, "ca.crt"), 0);
+    cr_assert_eq(pki_cert_write(cert, path, NULL), 0);
+    cr_assert_eq(file_path(path, sizeof(path), dir, "operator.crt"), 0);
+    cr_assert_eq(pki_cert_write(cert, path, NULL), 0);
+    cr_assert_eq(file_path(path, sizeof(path), dir, "operator.key"), 0);
+    cr_assert_eq(pki_key_write(other, path, NULL), 0);
+    cr_expect_eq(home_read_identity(dir, &id, diag), -ERR_CORRUPT);
+    cr_expect_not_null(strstr(diag_first(diag), "do not belong together"));
+    cr_expect_not_null(strstr(diag_first(diag), "makespan login --force"));
+    cr_expect(id.key == NULL && id.cert == NULL && id.authority == NULL);
+    pki_key_free(&key);
+    pki_key_free(&other);
+    pki_cert_free(&cert);
+}
+
 Test(ctl_home, a_key_that_others_may_read_is_refused)
 {
     struct home_identity id;
