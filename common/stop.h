@@ -9,10 +9,12 @@
 struct stop;
 struct loop;
 
-/* `guard`: whoever started this program has ended, or wants it to end. `why`: "signal 15", "standard input has ended"; borrowed for the call. */
+/* `guard`: whoever started this program has ended, or wants it to end. `why`: "signal 15", "standard input has ended", "standard input cannot be
+ * watched"; borrowed for the call. */
 typedef void stop_f(void *arg, bool guard, const char *why);
 
-/* Waits for SIGTERM, SIGINT and SIGHUP, and with `guard` for the end of standard input; calls f each time. Aborts when memory is out. */
+/* Waits for SIGTERM, SIGINT and SIGHUP, and with `guard` for the end of standard input; calls f each time. A standard input that cannot be
+ * watched (a file, /dev/null) has ended. Aborts when memory or descriptors are out. */
 struct stop *stop_new(struct loop *loop, bool guard, stop_f *f, void *arg) MUST_CHECK;
 void stop_free(struct stop **stop); /* NULL inside is fine */
 

@@ -7,6 +7,7 @@
 #include "common/str.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -92,6 +93,23 @@ Test(stop, without_a_guard_standard_input_is_left_alone)
     stop = stop_new(loop, false, on_stop, &h);
     loop_turn(loop, 50 * CLOCK_MS);
     cr_expect_eq(h.count, 0);
+    stop_free(&stop);
+    loop_free(&loop);
+}
+
+/* What cannot be watched, as /dev/null with epoll, would never end. */
+Test(stop, with_a_guard_an_input_that_cannot_be_watched_ends_it)
+{
+    struct heard h = {0};
+    int fd = open("/dev/null", O_RDONLY);
+    struct loop *loop = loop_new();
+
+    cr_assert_eq(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    close(fd);
+    struct stop *stop = stop_new(loop, true, on_stop, &h);
+    cr_expect_eq(h.count, 0, "told before a turn");
+    turn_until(loop, &h, 1);
+    cr_expect(h.guard);
     stop_free(&stop);
     loop_free(&loop);
 }
