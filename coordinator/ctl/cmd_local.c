@@ -236,6 +236,7 @@ int cmd_local(struct ctl *ctl, const struct opts *opts)
     struct local l = {.ctl = *ctl, .opts = opts};
     int status = report_check_format(format_of(opts), ctl->diag); /* before anything is started */
 
+    l.ctl.json = false; /* --format is the report's: the sweep's name comes as text */
     if (status == 0)
         status = submit_check(ctl, opts, opts->args[0]);
     if (status != 0)

@@ -150,4 +150,11 @@ claim "it is cancelled while it runs" ms f sweep cancel later
 wait "$later"
 claim "a sweep that ended early: 2" test "$?" -eq 2
 claim "its tree is gone" wait_for 10 drained
+
+# Without a fleet, and its report as a program reads it.
+sed '/^hosts:/d; s/jobs: .*/jobs: [1]/; s/until: 2/until: 1/' s.yaml >alone.yaml
+claim "local with a report as JSON" sh -c 'makespan local --format json alone.yaml >alone.json 2>alone.err'
+claim "is a document of all its cells" test "$(grep -c '"variant": "[ab]"' alone.json)" -eq 2
+claim "local keeps what it made where it is told" sh -c 'makespan local --keep kept alone.yaml >alone.table 2>&1 && test -s kept/coordinator/makespan.db'
+claim "and takes no folder that is there" says "is there already" exits 3 makespan local --keep kept alone.yaml
 finish
