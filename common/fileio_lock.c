@@ -66,7 +66,11 @@ static void read_holder(int fd, char other[256])
     size_t kept = 0;
     for (; kept < len && line[kept] != '\n' && line[kept] != '\0'; kept++) {
         unsigned char c = (unsigned char)line[kept];
-        other[kept] = c < 0x20 || c == 0x7f ? '?' : line[kept];
+        bool high = kept > 0 && c >= 0x80 && c < 0xa0 && (unsigned char)line[kept - 1] == 0xc2; /* U+0080 to U+009F */
+        other[kept] = c < 0x20 || c == 0x7f || high ? '?' : line[kept];
+        if (high) {
+            other[kept - 1] = '?';
+        }
     }
     other[kept] = '\0';
     kept = str_utf8_bad(other, kept);
