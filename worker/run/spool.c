@@ -502,11 +502,6 @@ int spool_read(struct spool *spool, size_t index, uint32_t seq, struct msg **out
     return err;
 }
 
-void spool_forget(struct spool *spool, size_t index)
-{
-    char path[FILE_PATH_MAX], name[NAME_ROOM];
-    int err;
-
 void spool_reject(struct spool *spool, size_t index, const char *why)
 {
     char from[FILE_PATH_MAX], to[FILE_PATH_MAX], name[NAME_ROOM], aside[NAME_ROOM + sizeof REJECTED];
@@ -529,6 +524,11 @@ void spool_reject(struct spool *spool, size_t index, const char *why)
                   "matter, keep that file with this line for whoever mends it, else remove it",
                   e.attempt, e.run, why, to);
 }
+
+void spool_forget(struct spool *spool, size_t index)
+{
+    char path[FILE_PATH_MAX], name[NAME_ROOM];
+    int err;
 
     name_of(spool_at(spool, index), name);
     drop_entry(spool, index);
