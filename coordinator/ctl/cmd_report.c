@@ -4,9 +4,11 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/num.h"
+#include "common/str.h"
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/cmds.h"
 #include "coordinator/verdict/one.h"
+#include "coordinator/verdict/report.h"
 #include "proto/msg.h"
 
 #include <stdio.h>
@@ -22,12 +24,16 @@ static bool to_stdout(const char *kind, const void *bytes, size_t n, void *arg)
 
 int report_check_format(const char *format, struct diag *diag)
 {
-    static const char *const FORMATS[] = {"table", "mail", "csv", "json", "markdown"};
+    const char *const *formats = report_formats();
+    const char *near;
+    size_t n = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(FORMATS); i++)
-        if (strcmp(format, FORMATS[i]) == 0)
+    for (; formats[n] != NULL; n++)
+        if (strcmp(format, formats[n]) == 0)
             return 0;
-    diag_error(diag, ERR_INVAL, "--format %s: table, mail, csv, json and markdown are there", format);
+    near = str_nearest(format, formats, n);
+    diag_error(diag, ERR_INVAL, "--format %s: %s%s%stable, mail, csv, json and markdown are there", format, near == NULL ? "" : "did you mean ",
+               near == NULL ? "" : near, near == NULL ? "" : "? ");
     return CTL_USAGE;
 }
 

@@ -15,7 +15,7 @@ void render_title(const struct report *report, struct buf *out)
 
     buf_printf(out, "%s/%lld", s->name, (long long)s->number);
     if (report->provisional || s->state != SWEEP_DONE || report->done < report->planned)
-        buf_printf(out, " (%s%s, %zu of %zu runs)", report->provisional ? "provisional: " : "", word == NULL ? "unknown" : word,
+        buf_printf(out, " (%s%s, %zu of %zu runs counted)", report->provisional ? "provisional: " : "", word == NULL ? "unknown" : word,
                    report->done, report->planned);
 }
 

@@ -22,7 +22,7 @@ int render_markdown(const struct report *report, struct buf *out) MUST_CHECK;
 /* One attempt as it stands in its cell; the caller owns it. */
 struct json_t *render_json_attempt(const struct report_attempt *attempt) MUST_CHECK;
 
-/* "vm-locking/3", then what is said of its state: " (provisional: 12 of 18 runs)". */
+/* "vm-locking/3", then what is said of its state: " (provisional: active, 12 of 18 runs counted)". */
 void render_title(const struct report *report, struct buf *out);
 /* The lines and footnotes below a table, each beginning with `indent`, wrapped at `width` columns (0: not). */
 void render_below(const struct report *report, const char *indent, size_t width, struct buf *out);
