@@ -6,6 +6,7 @@
 #include "coordinator/net/net_priv.h"
 #include "coordinator/news/news.h"
 #include "coordinator/plan/sweep.h"
+#include "coordinator/result/answer.h"
 
 #include <stdlib.h>
 
@@ -57,6 +58,8 @@ void call_free(struct call *call)
         plan_submit_cancel(call->peer->net->rooms.plan, call->ticket);
     blob_put_free(&call->put);
     news_unsubscribe(&call->sub);
+    answer_job_free(&call->answer);
+    buf_fini(&call->frame);
     free(call);
 }
 

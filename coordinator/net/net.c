@@ -229,6 +229,7 @@ struct net *net_new(const struct net_rooms *rooms, const struct net_conf *conf, 
     return net;
 }
 
+    later_init(net);
 int net_listen(struct net *net, struct tls *tls, struct diag *diag)
 {
     struct conn_limits limits = {.handshake_ns = net->conf.handshake_ns, .max_conns = net->conf.max_connections};
@@ -268,6 +269,7 @@ void net_free(struct net **net)
     free(n);
     *net = NULL;
 }
+    loop_timer_free(&n->later);
 
 void net_committed(struct net *net)
 {

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct answer_job;
 struct blob_put;
 struct ca_grant;
 struct diag;
@@ -22,7 +23,7 @@ enum peer_kind { PEER_WORKER, PEER_OPERATOR, PEER_JOINER };
 enum peer_state { PEER_START, PEER_OPEN, PEER_CLOSING };
 
 /* A request of an operator that takes more than this turn: a sweep being accepted, an archive being put, a sweep being watched. */
-enum call_kind { CALL_SUBMIT, CALL_PUT, CALL_WATCH };
+enum call_kind { CALL_SUBMIT, CALL_PUT, CALL_WATCH, CALL_REPORT, CALL_READ };
 struct call {
     enum call_kind kind;
     uint32_t number;
@@ -37,6 +38,10 @@ struct call {
     char name[96];
     bool due;         /* CALL_WATCH: a status line is to be sent */
     int64_t shown_ns; /* when the last one was sent */
+    bool again;       /* it could not be made yet: in the next turn */
+    struct answer_job *answer; /* CALL_REPORT: as far as it is made */
+    struct buf frame;      /* CALL_READ: the request */
+    uint64_t served;       /* CALL_REPORT, CALL_READ, CALL_WATCH: rises with each step of any */
     uint64_t dropped; /* lines that were not sent since the reader is slow */
 };
 
@@ -95,6 +100,9 @@ struct net {
     void *arg;
     struct conn_listener *listener;
     struct loop_timer *timer;
+    struct loop_timer *later; /* requests that take more than a turn */
+    uint64_t served;          /* steps of those */
+    int64_t tick_ns; /* the last look at the clock */
     struct peer *peers;
     size_t peer_count;
     struct held *held_first, **held_last;
@@ -138,7 +146,15 @@ struct call *call_find(struct peer *peer, enum call_kind kind, uint32_t number);
 void call_free(struct call *call);
 void calls_free(struct peer *peer);
 
-/* --- on_*.c: one message, checked to be allowed --- */
+/* --- later.c: requests that read more than a turn may --- */
+void later_init(struct net *net);
+/* A step is due in the next turn. */
+void later_wake(struct net *net);
+/* Makes the report step by step and answers with it; takes *answer. */
+void later_report(struct peer *peer, uint32_t number, struct answer_job **answer);
+/* The request is asked again in the next turn. */
+void later_again(struct peer *peer, uint32_t number, const struct msg *msg);
+
 /* --- pieces.c: a sweep file in pieces --- */
 void pieces_take(struct peer *peer, const struct msg *msg);
 /* What came under the number of this SWEEP_PUT, with its own text behind: *text is to be freed by buf_fini(). 1; 0: nothing came before it; or -ERR_LIMIT, -ERR_PROTO
@@ -146,6 +162,7 @@ void pieces_take(struct peer *peer, const struct msg *msg);
 int pieces_join(struct peer *peer, const struct msg *put, struct buf *text, struct diag *diag) MUST_CHECK;
 void pieces_free(struct peer *peer);
 
+/* --- on_*.c: one message, checked to be allowed --- */
 void on_worker_message(struct peer *peer, const struct msg *msg);
 void on_worker_closed(struct peer *peer, const char *why);
 void on_worker_acks(struct net *net);
@@ -156,6 +173,8 @@ void on_sweeps(struct peer *peer, const struct msg *msg);
 void on_reads(struct peer *peer, const struct msg *msg);
 void on_put(struct peer *peer, const struct msg *msg);
 void on_watch(struct peer *peer, const struct msg *msg);
+/* A status that could not be made yet. */
+void watch_again(struct call *call);
 /* Sends the status lines that are due. */
 void watch_tick(struct net *net, bool committed);
 

@@ -1,4 +1,4 @@
-/* on_reads.c: lists and reports: answered at once, nothing is written. */
+/* on_reads.c: lists and reports; nothing is written. What takes more than a turn is handed to later.c. */
 #include "common/diag.h"
 #include "common/err.h"
 #include "coordinator/net/net_priv.h"
@@ -19,6 +19,7 @@ void on_reads(struct peer *peer, const struct msg *msg)
     struct net_rooms *rooms = &peer->net->rooms;
     struct diag *diag = diag_new(4);
     struct buf body = BUF_INIT;
+    struct answer_job *report = NULL;
     int err;
 
     switch (msg->type) {
@@ -31,15 +32,19 @@ void on_reads(struct peer *peer, const struct msg *msg)
             err = plan_status_sweeps(rooms->plan, net_now(), &body);
         else
             err = plan_status_sweep(rooms->plan, net_now(), msg->u.sweep_list.sweep, &body, diag);
-        answer(peer, msg->u.sweep_list.call, err, "json", &body, diag);
+        if (err > 0)
+            later_again(peer, msg->u.sweep_list.call, msg);
+        else
+            answer(peer, msg->u.sweep_list.call, err, "json", &body, diag);
         break;
     default:
-        if (msg->u.report.has_run && msg->u.report.run <= INT64_MAX)
-            err = answer_attempt(rooms->store, msg->u.report.sweep, (int64_t)msg->u.report.run,
+        if (msg->u.report.has_run) /* no run has the highest number */
+            err = answer_attempt(rooms->store, msg->u.report.sweep, msg->u.report.run < INT64_MAX ? (int64_t)msg->u.report.run : INT64_MAX,
                                  msg->u.report.has_attempt ? msg->u.report.attempt : 1, msg->u.report.format, &body, diag);
-        else
-            err = answer_report(rooms->store, msg->u.report.sweep, msg->u.report.format, &body, diag);
-        answer(peer, msg->u.report.call, err, "text", &body, diag);
+        else if ((err = answer_report_new(rooms->store, msg->u.report.sweep, msg->u.report.format, &report, diag)) == 0)
+            later_report(peer, msg->u.report.call, &report);
+        if (msg->u.report.has_run || err != 0)
+            answer(peer, msg->u.report.call, err, "text", &body, diag);
         break;
     }
     buf_fini(&body);

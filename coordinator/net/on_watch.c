@@ -60,8 +60,12 @@ static bool send_status(struct call *call)
     json_t *status = NULL;
     json_t *line;
     bool ended = false;
+    int err = plan_status_sweep(net->rooms.plan, net_now(), call->name, &body, diag);
 
-    if (plan_status_sweep(net->rooms.plan, net_now(), call->name, &body, diag) == 0)
+    call->again = err > 0;
+    if (call->again)
+        later_wake(net);
+    if (err == 0)
         status = json_parse("status", buf_str(&body), body.len, diag);
     if (status != NULL) {
         const char *word = json_str(status, "state", "");
@@ -72,7 +76,7 @@ static bool send_status(struct call *call)
         json_set(line, "status", status);
         send_line(call, line);
     }
-    call->due = false;
+    call->due = call->again;
     call->shown_ns = clock_mono_ns();
     buf_fini(&body);
     diag_free(&diag);
@@ -83,6 +87,12 @@ static void end_watch(struct call *call)
 {
     reply_now(call->peer, call->number, 0, 0, "event", "", 0, NULL);
     call_free(call);
+}
+
+void watch_again(struct call *call)
+{
+    if (send_status(call))
+        end_watch(call);
 }
 
 void watch_tick(struct net *net, bool committed)
@@ -102,8 +112,9 @@ void watch_tick(struct net *net, bool committed)
     }
 }
 
-static void begin_watch(struct peer *peer, const struct msg_watch *w)
+static void begin_watch(struct peer *peer, const struct msg *msg)
 {
+    const struct msg_watch *w = &msg->u.watch;
     struct diag *diag = diag_new(2);
     struct buf body = BUF_INIT;
     struct call *call = NULL;
@@ -114,7 +125,9 @@ static void begin_watch(struct peer *peer, const struct msg_watch *w)
         err = -ERR_CORRUPT;
     if (err == 0 && (call = call_new(peer, CALL_WATCH, w->call, diag)) == NULL)
         err = -ERR_LIMIT;
-    if (err != 0) {
+    if (err > 0) {
+        later_again(peer, w->call, msg);
+    } else if (err < 0) {
         reply_failed(peer, w->call, err, diag);
     } else {
         call->sweep = json_int(status, "id", 0);
@@ -134,7 +147,7 @@ void on_watch(struct peer *peer, const struct msg *msg)
     struct call *call;
 
     if (msg->type == MSG_WATCH) {
-        begin_watch(peer, &msg->u.watch);
+        begin_watch(peer, msg);
         return;
     }
     call = call_find(peer, CALL_WATCH, msg->u.watch_end.call);

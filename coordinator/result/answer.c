@@ -14,6 +14,7 @@
 #include "coordinator/verdict/report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A report larger than this is refused rather than let one question take the coordinator's memory. */
@@ -28,21 +29,82 @@ static int find_sweep(struct store *store, const char *ref, struct mem_arena *ar
     return err == 0 ? 0 : diag_error(diag, err, "the database cannot be read: %s", err_text(err));
 }
 
+/* --- a report, in steps --- */
+
+/* Rows of a step: some milliseconds, also on an old machine. */
+#define PAGE ((size_t)1024)
+
+struct answer_job {
+    struct mem_arena *arena;
+    struct store_load *load; /* NULL once all is read */
+    struct model_sweep_data data;
+    struct report report;
+    bool built;
+    char *sweep;
+    char *format;
+};
+
+int answer_report_new(struct store *store, const char *sweep, const char *format, struct answer_job **out, struct diag *diag)
+{
+    struct answer_job *a = mem_xzalloc(sizeof *a);
+    struct model_sweep row;
+    int err;
+
+    a->arena = mem_arena_new(ANSWER_MEMORY);
+    a->sweep = mem_xstrdup(sweep);
+    a->format = mem_xstrdup(format);
+    *out = a;
+    if ((err = find_sweep(store, sweep, a->arena, &row, diag)) != 0)
+        answer_job_free(out);
+    else
+        a->load = store_load_new(store, row.id, a->arena, &a->data);
+    return err;
+}
+
+int answer_report_step(struct answer_job *a, struct buf *out, struct diag *diag)
+{
+    int err = 0;
+
+    if (a->load != NULL) {
+        if ((err = store_load_step(a->load, PAGE)) == 0) {
+            store_load_free(&a->load);
+            return 1;
+        }
+    } else if (!a->built) {
+        err = report_build(a->arena, &a->data, &a->report);
+        a->built = true;
+        if (err == 0)
+            return 1;
+    } else {
+        return report_render(&a->report, a->format, out, diag);
+    }
+    return err > 0 ? err : diag_error(diag, err, "the report of %s cannot be made: %s", a->sweep, err_text(err));
+}
+
+void answer_job_free(struct answer_job **answer)
+{
+    struct answer_job *a = *answer;
+
+    if (a == NULL)
+        return;
+    store_load_free(&a->load);
+    mem_arena_free(&a->arena);
+    free(a->sweep);
+    free(a->format);
+    free(a);
+    *answer = NULL;
+}
+
 int answer_report(struct store *store, const char *sweep, const char *format, struct buf *out, struct diag *diag)
 {
-    struct mem_arena *arena = mem_arena_new(ANSWER_MEMORY);
-    struct model_sweep_data data;
-    struct model_sweep row;
-    struct report report;
-    int err = find_sweep(store, sweep, arena, &row, diag);
+    struct answer_job *a;
+    int err = answer_report_new(store, sweep, format, &a, diag);
 
-    if (err == 0) {
-        if ((err = store_load_sweep(store, row.id, arena, &data)) != 0 || (err = report_build(arena, &data, &report)) != 0)
-            diag_error(diag, err, "the report of %s cannot be made: %s", sweep, err_text(err));
-        else
-            err = report_render(&report, format, out, diag);
-    }
-    mem_arena_free(&arena);
+    if (err == 0)
+        do
+            err = answer_report_step(a, out, diag);
+        while (err > 0);
+    answer_job_free(&a);
     return err;
 }
 

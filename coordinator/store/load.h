@@ -19,6 +19,19 @@ struct store;
 int store_load_sweep(struct store *store, int64_t sweep, struct mem_arena *arena,
                      struct model_sweep_data *out) MUST_CHECK;
 
+/* The same, a page at a time: for a loop that has others to serve between the pages. What is read
+ * of one run (its attempts, marks, facts) is of one moment; different runs may be of different
+ * ones. `arena` and `out` are borrowed until the end. */
+struct store_load;
+struct store_load *store_load_new(struct store *store, int64_t sweep, struct mem_arena *arena,
+                                  struct model_sweep_data *out) MUST_CHECK;
+/* Reads about `page` rows of the long lists (above 0), or all of the short ones. 1: there are more;
+ * 0: *out is filled; or negative, as store_load_sweep(). */
+int store_load_step(struct store_load *load, size_t page) MUST_CHECK;
+/* Rows that the last step read. */
+size_t store_load_read(const struct store_load *load);
+void store_load_free(struct store_load **load); /* NULL inside is fine */
+
 enum { STORE_RUN_STATES = 16 };
 
 struct store_host_progress {

@@ -131,6 +131,113 @@ Test(load, brings_everything_of_one_sweep)
     box_close(&box);
 }
 
+/* Two sweeps that were drawn in turns, so that the ids of the runs of each are apart. */
+static struct box_ids drawn_in_turns(struct box *box, int64_t n)
+{
+    struct box_ids s = box_small(box);
+    int64_t other = box_sweep(box, "other");
+    int64_t w = box_workload(box, other, 0, "w");
+    int64_t v = box_variant(box, other, 0, "v");
+    box_sweep_host(box, other, s.host);
+    int64_t cell = box_cell(box, other, s.host, w, v, 1);
+    for (int64_t i = 1; i <= n; i++) {
+        int64_t run = box_run(box, s.sweep, s.host, s.cell, 0, n - i + 1);
+        struct model_attempt a = box_attempt(run, 1);
+        put_attempt(box, &a, true);
+        count_it(box, run, 1);
+        run = box_run(box, other, s.host, cell, 0, i);
+        a = box_attempt(run, 1);
+        put_attempt(box, &a, true);
+    }
+    return s;
+}
+
+/* Recipe: nobody else is served while a page is read: no step reads more than its page and what
+ * hangs on one run, however long the sweep is. */
+Test(load, no_step_reads_more_than_its_page)
+{
+    enum { RUNS = 700, OF_A_RUN = 4 };
+    struct box box;
+    struct model_sweep_data whole, d;
+    box_open(&box);
+    struct box_ids s = drawn_in_turns(&box, RUNS);
+    cr_assert_eq(store_load_sweep(box.store, s.sweep, box.arena, &whole), 0);
+    cr_assert_eq(whole.run_count, RUNS + 1);
+    cr_assert_eq(whole.attempt_count, RUNS);
+    cr_assert_eq(whole.mark_count, RUNS);
+    cr_assert_eq(whole.fact_count, RUNS);
+    for (size_t page = 1; page <= 100; page = page * 3 + 1) {
+        struct store_load *l = store_load_new(box.store, s.sweep, box.arena, &d);
+        size_t steps = 0, rows = 0;
+        int rc;
+        while ((rc = store_load_step(l, page)) == 1) {
+            cr_assert(steps == 0 || store_load_read(l) <= page + OF_A_RUN, "page %zu: %zu rows", page,
+                      store_load_read(l));
+            rows += store_load_read(l);
+            steps++;
+        }
+        cr_assert_eq(rc, 0, "%s", store_error(box.store));
+        cr_assert_geq(steps, (4 * RUNS) / (page + OF_A_RUN));
+        cr_assert_geq(rows + page + OF_A_RUN, 4 * RUNS);
+        store_load_free(&l);
+        cr_assert_eq(d.run_count, whole.run_count);
+        cr_assert_eq(d.attempt_count, whole.attempt_count);
+        cr_assert_eq(d.mark_count, whole.mark_count);
+        cr_assert_eq(d.fact_count, whole.fact_count);
+        cr_assert_eq(d.cell_count, whole.cell_count);
+        for (size_t i = 0; i < d.run_count; i++) {
+            cr_assert_eq(d.runs[i].id, whole.runs[i].id);
+            cr_assert(i == 0 || d.runs[i - 1].slot < d.runs[i].slot, "by slot");
+        }
+        for (size_t i = 0; i < d.attempt_count; i++) {
+            cr_assert_eq(d.attempts[i].run, whole.attempts[i].run);
+            cr_assert_eq(d.marks[i].run, d.attempts[i].run);
+        }
+    }
+    box_close(&box);
+}
+
+/* A run, and the attempt that counts, are of one moment, whatever is written between the pages. */
+Test(load, what_changes_meanwhile_is_there_as_a_whole_or_not)
+{
+    enum { RUNS = 60 };
+    struct box box;
+    struct model_sweep_data d;
+    box_open(&box);
+    struct box_ids s = drawn_in_turns(&box, 1);
+    int64_t runs[RUNS];
+    for (int64_t i = 0; i < RUNS; i++) {
+        runs[i] = box_run(&box, s.sweep, s.host, s.cell, 1, 10 + i);
+    }
+    struct store_load *l = store_load_new(box.store, s.sweep, box.arena, &d);
+    int rc = 1;
+    for (size_t i = 0; rc == 1; i++) {
+        rc = store_load_step(l, 8);
+        if (i < RUNS) {
+            struct model_attempt a = box_attempt(runs[RUNS - 1 - i], 1);
+            put_attempt(&box, &a, true);
+            count_it(&box, runs[RUNS - 1 - i], 1);
+            box_run(&box, s.sweep, s.host, s.cell, 2, 100 + (int64_t)i); /* and new ones */
+        }
+    }
+    cr_assert_eq(rc, 0, "%s", store_error(box.store));
+    store_load_free(&l);
+    for (size_t i = 0; i < d.attempt_count; i++) {
+        size_t k = 0;
+        while (k < d.run_count && d.runs[k].id != d.attempts[i].run) {
+            k++;
+        }
+        cr_assert_lt(k, d.run_count, "an attempt of a run that is not there");
+        cr_assert_eq(d.runs[k].counted, d.attempts[i].attempt);
+    }
+    size_t counted = 0;
+    for (size_t i = 0; i < d.run_count; i++) {
+        counted += d.runs[i].counted != 0;
+    }
+    cr_assert_eq(counted, d.attempt_count);
+    box_close(&box);
+}
+
 Test(load, of_a_sweep_that_has_nothing_yet)
 {
     struct box box;
