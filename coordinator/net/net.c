@@ -132,8 +132,8 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
     CAST_OBJ(peer, arg, PEER_MAGIC);
     switch (event->kind) {
     case CONN_OPEN:
-    case CONN_DRAINED:
         break;
+    case CONN_DRAINED:
         reply_go_on(peer);
         break;
     case CONN_MESSAGE:
@@ -226,10 +226,10 @@ struct net *net_new(const struct net_rooms *rooms, const struct net_conf *conf, 
     net->arg = arg;
     net->held_last = &net->held_first;
     net->timer = loop_timer_new(rooms->loop, on_tick, net);
+    later_init(net);
     return net;
 }
 
-    later_init(net);
 int net_listen(struct net *net, struct tls *tls, struct diag *diag)
 {
     struct conn_limits limits = {.handshake_ns = net->conf.handshake_ns, .max_conns = net->conf.max_connections};
@@ -265,11 +265,11 @@ void net_free(struct net **net)
     }
     held_drop_all(n);
     loop_timer_free(&n->timer);
+    loop_timer_free(&n->later);
     free(n->listen);
     free(n);
     *net = NULL;
 }
-    loop_timer_free(&n->later);
 
 void net_committed(struct net *net)
 {

@@ -127,10 +127,10 @@ void reply_held(struct peer *peer, uint32_t call, uint32_t exit, const char *kin
 /* A failed request: the texts of diag; the exit status that fits the code. */
 void reply_failed(struct peer *peer, uint32_t call, int code, const struct diag *diag);
 uint32_t reply_exit_of(int code);
-/* One piece that is not the last: a line of WATCH. False when the reader is too slow: nothing was sent. */
 /* The connection has sent what it had: long answers go on. */
 void reply_go_on(struct peer *peer);
 void rests_free(struct peer *peer);
+/* One piece that is not the last: a line of WATCH. False when the reader is too slow: nothing was sent. */
 bool reply_event(struct peer *peer, uint32_t call, const char *line);
 struct held *held_add(struct net *net, struct peer *peer, int kind);
 void held_send_all(struct net *net);

@@ -432,7 +432,6 @@ void net_send_withdraw(struct net *net, int64_t host, int64_t run, uint32_t atte
     peer_send(peer, &m);
 }
 
-void net_send_cancel(struct net *net, int64_t host, int64_t run, uint32_t attempt, const char *text)
 #define CANCEL_TEXT 256 /* what CANCEL has room for */
 
 /* Cuts a text of UTF-8 to the room, at a character's end. */
@@ -448,11 +447,12 @@ static const char *cut_text(char dst[CANCEL_TEXT + 1], const char *text)
     return dst;
 }
 
+void net_send_cancel(struct net *net, int64_t host, int64_t run, uint32_t attempt, const char *text)
 {
     struct peer *peer = net_find_worker(net, host);
     struct msg m = {.type = MSG_CANCEL};
-
     char plain[CANCEL_TEXT + 1];
+
     if (peer == NULL)
         return;
     m.u.cancel.run = (uint64_t)run;
