@@ -76,7 +76,7 @@ static int read_hello(const struct msg_hello *h, struct plan_hello *out, struct 
 static size_t clock_warnings(const struct peer *peer, const struct msg_hello *h, char text[2][256], const char **out)
 {
     int64_t now = clock_wall_ns();
-    int64_t off = h->wall_ns - now;
+    int64_t off = (h->wall_ns > 0 ? h->wall_ns : 0) - now; /* before 1970 there is nothing to set */
     int64_t left_s = conn_peer(peer->conn)->cert_end_s - now / CLOCK_SEC;
     char span[32];
     size_t n = 0;

@@ -162,3 +162,21 @@ Test(net_long, who_asks_and_does_not_read_is_cut_off)
     cr_expect_eq(c.reader->reason, CLOSE_QUEUE_FULL, "%s", c.reader->text);
     finish(&c);
 }
+
+Test(net_long, a_run_that_cannot_be_has_no_attempt)
+{
+    static const uint64_t runs[] = {4711, INT64_MAX, UINT64_MAX};
+    struct cast c;
+    struct answer a;
+    begin(&c);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        c.run = runs[i];
+        uint32_t call = ask_attempt(&c);
+        HOUSE_WAIT(&c.h, has_come(&c, call));
+        cr_assert(guest_answered(c.reader, call, &a));
+        cr_expect_eq(a.exit, 64);
+        EXPECT_HAS(buf_str(&a.talk), "t has no attempt");
+        answer_free(&a);
+    }
+    finish(&c);
+}
