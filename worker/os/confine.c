@@ -17,11 +17,13 @@
 #include "worker/os/os.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CONFINE_MAGIC 0x636f6e66u
@@ -166,7 +168,17 @@ static const char *names_of(const struct seen *who, size_t known, size_t total, 
 
 /* --- looking and killing: the open group, or with none what earlier ones left --- */
 
-static void rule_of(const struct confine *c, struct follow_rule *rule)
+/* Whether this process has a child that it has not waited for. As the reaper of orphans it has one
+ * as long as any descendant lives: without one there is nothing to follow. */
+static bool has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+/* `stray`: those that left the control groups too. */
+static void rule_of(const struct confine *c, bool stray, struct follow_rule *rule)
 {
     memset(rule, 0, sizeof(*rule));
     rule->self = os_pid();
@@ -179,7 +191,7 @@ static void rule_of(const struct confine *c, struct follow_rule *rule)
     }
     rule->leader = c->group->leader;
     rule->leader_start = c->group->leader_start;
-    rule->descend = !c->confined && rule->leader > 0;
+    rule->descend = rule->leader > 0 && (!c->confined || (stray && has_children()));
     rule->zombies = c->reaper; /* what they used is known when they are reaped */
 }
 
@@ -216,7 +228,7 @@ static void look(struct confine *c, struct census *census)
             cg_pids(&left, note_pid, census);
         note_stuck(c, census);
     }
-    rule_of(c, &rule);
+    rule_of(c, true, &rule);
     /* A system that lists no processes has said so when this object was made. */
     if ((rule.descend || rule.of_user || rule.mark != NULL) &&
         follow_each(&rule, note_proc, census) != 0)
@@ -250,7 +262,8 @@ static void signal_all(struct confine *c, int signal)
             if (os_proc_get(c->stuck[i].pid, &proc) == 0 && proc.start == c->stuck[i].start)
                 end_proc(&proc, &signal);
     }
-    rule_of(c, &rule);
+    /* The groups pass on a polite signal: nobody is to get it twice. */
+    rule_of(c, signal == SIGKILL, &rule);
     if ((rule.descend || rule.of_user || rule.mark != NULL) &&
         follow_each(&rule, end_proc, &signal) != 0)
         return;

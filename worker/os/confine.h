@@ -8,8 +8,10 @@
  *             this process (which becomes the reaper of orphans) that began after the group, and
  *             every member of the leader's session
  *     usage   v2 cpu.stat, v1 cpuacct, or wait4() of the leader and of the reaped orphans
- * In every way, when `uid_is_ours` is set, a process of the build's user that no other worker on
- * this machine is an ancestor of belongs to the build too: cron and at cannot hide it.
+ * What left its control groups, as root can, and a user within what was delegated to it, is found
+ * by following, too. In every way, when `uid_is_ours` is set, a process of the build's user that
+ * no other worker on this machine is an ancestor of belongs to the build too: cron and at cannot
+ * hide it.
  *
  * At most one group is open at a time. While one is open the worker starts no other child
  * (helpers such as tar run when none is open). */
