@@ -309,6 +309,7 @@ static void on_deadline(void *arg)
 {
     struct slot *slot;
     char span[32];
+    bool own; /* no command's fault */
 
     CAST_OBJ(slot, arg, SLOT_MAGIC);
     num_duration_text(span, sizeof span, limit_of(slot, slot->phase));
@@ -329,9 +330,11 @@ static void on_deadline(void *arg)
         fetch_cancel(slot->conf.fetch);
     if (slot->entering)
         trees_cancel(slot->conf.trees);
-    slot->fetching = slot->entering = false;
+    /* The emptying of HOME and TMPDIR goes on, and the next attempt waits for it. */
+    own = slot->phase == PHASE_FETCH || slot->cleaning;
+    slot->fetching = slot->entering = slot->cleaning = false;
     settle_cancel(&slot->settle);
-    slot_fail(slot, slot->phase == PHASE_FETCH ? OUTCOME_INTERRUPTED : OUTCOME_FAILED,
+    slot_fail(slot, own ? OUTCOME_INTERRUPTED : OUTCOME_FAILED,
               "phase %s had no end within %s", vocab_phase((int)slot->phase), span);
 }
 

@@ -237,6 +237,8 @@ static void on_clean(int code, void *arg)
     struct slot *slot;
 
     CAST_OBJ(slot, arg, SLOT_MAGIC);
+    if (!slot->cleaning)
+        return; /* the attempt for which it was asked has ended */
     slot->cleaning = false;
     if (slot_obeys_wish(slot))
         return;

@@ -7,8 +7,9 @@
 #include "tests/unit/worker/run/slot_rig.h"
 #include "worker/os/confine.h"
 #include "worker/run/journal.h"
+#include "worker/run/slot_int.h"
 #include "worker/run/spool.h"
-#include "worker/run/tree.h"
+#include "worker/run/tree_int.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -194,6 +195,45 @@ Test(slot_end, a_cancel_after_the_end_of_the_run_says_so)
     cr_assert_eq(got.result->outcome, (uint32_t)OUTCOME_CANCELLED);
     cr_assert_eq(got.result->ending, (uint32_t)ENDING_EXIT);
     cr_assert_not_null(slot_rig_mark(&got, MARK_CANCELLED_LATE));
+}
+
+/* Begins an attempt, and ends it while HOME and TMPDIR are being emptied. */
+static void overrun_emptying(uint64_t run)
+{
+    struct msg m = records_assign(run, 1);
+    char path[FILE_PATH_MAX];
+
+    cr_assert_eq(file_path(path, sizeof path, trees_tmp(rig.trees), "left"), 0);
+    cr_assert_eq(file_mkdirs(path, 0755), 0);
+    slot_rig_start(&rig, &m);
+    slot_rig_until(&rig, PHASE_RESET);
+    cr_assert(rig.slot->cleaning);
+    loop_timer_set(rig.slot->deadline, 0);
+    slot_rig_wait(&rig);
+    slot_rig_records(&rig, &got);
+    cr_expect_eq(got.result->outcome, OUTCOME_INTERRUPTED);
+    cr_expect_eq(got.result->phase, PHASE_RESET);
+    slot_rig_forget(&got);
+}
+
+/* A child empties them, and may take longer than the phase may last: its end means nothing to what
+ * the slot does then. */
+Test(slot_end, an_emptying_that_lasts_too_long_ends_its_attempt_alone)
+{
+    struct msg m = records_assign(3, 1);
+
+    overrun_emptying(1);
+    for (int64_t end = clock_mono_ns() + CLOCK_MIN; rig.trees->clean != NULL;) {
+        cr_assert_lt(clock_mono_ns(), end);
+        loop_turn(rig.loop, CLOCK_SEC);
+    }
+    cr_expect_eq(slot_phase(rig.slot), PHASE_IDLE);
+    overrun_emptying(2);
+    slot_rig_run(&rig, &m);
+    slot_rig_records(&rig, &got);
+    cr_expect_eq(got.result->outcome, OUTCOME_OK, "%s", got.result->text);
+    cr_expect(slot_rig_went_through(&rig, PHASE_RESET));
+    cr_expect_not_null(got.result->tree_key);
 }
 
 /* --- a worker that died --- */
