@@ -375,7 +375,7 @@ static int fail_cell(const struct model_cell *cell, void *arg)
     }
     int rc = store_cell_set_state(f->plan->store, cell->id, f->state, f->reason);
     if (rc == 0) {
-        tally_forget(f->plan, cell->sweep);
+        tally_set_cell(f->plan, cell->sweep, cell->id, f->state, f->reason);
         plan_set_cell_open(f->node, cell->id, false);
         rc = store_runs_of_cell(f->plan->store, cell->id, skip_run, f);
     }

@@ -72,7 +72,7 @@ static int reopen_cell(const struct model_cell *cell, void *arg)
         r->cells = mem_xrealloc(r->cells, r->cell_room, sizeof(*r->cells));
     }
     r->cells[r->cell_count++] = cell->id;
-    tally_forget(r->plan, cell->sweep);
+    tally_set_cell(r->plan, cell->sweep, cell->id, CELL_OPEN, NULL);
     return store_cell_set_state(r->plan->store, cell->id, CELL_OPEN, NULL);
 }
 

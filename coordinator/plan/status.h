@@ -33,7 +33,9 @@ int plan_status_sweeps(struct plan *plan, struct plan_now now, struct buf *out) 
  *     "host", "workload", "variant", "jobs", "state", "reason", "wanted", "have", "failed",
  *     "invalid", "real_mean_ns"}]
  * `wanted` counts measured runs that are planned, `have` those with an attempt that counts, `failed`
- * those that ended without one; `lost` is why there is no data of some, or null. -ERR_NOTFOUND with text in diag. */
+ * those that ended without one; `lost` is why there is no data of some, or null. 0; 1: a large
+ * sweep is being counted, a page with each call: ask again in the next turn; -ERR_NOTFOUND with text
+ * in diag. */
 int plan_status_sweep(struct plan *plan, struct plan_now now, const char *sweep, struct buf *out,
                       struct diag *diag) MUST_CHECK;
 

@@ -198,7 +198,7 @@ static int copy_cells(struct plan *plan, struct counting *c, int64_t sweep)
     const struct tally_cell *cells;
     size_t count;
     int rc = tally_cells(plan, sweep, &cells, &count);
-    if (rc < 0) {
+    if (rc != 0) {
         return rc;
     }
     c->t->cells = mem_arena_array(c->arena, count + 1, sizeof(*c->t->cells));

@@ -2,8 +2,8 @@
  * coordinator/plan.
  *
  * Owns: the counts of the sweeps that somebody looked at lately. They are read from the runs once,
- * and then kept up to date as runs change, so that to look again costs little however many runs
- * there are. */
+ * page by page, and then kept up to date as runs change, so that to look again costs little however
+ * many runs there are. */
 #ifndef MAKESPAN_COORDINATOR_PLAN_TALLY_H
 #define MAKESPAN_COORDINATOR_PLAN_TALLY_H
 
@@ -56,20 +56,25 @@ struct tally {
     int64_t eta_ns;
 };
 
-/* 0 or a failure of the store. Everything lives in the arena. */
+/* 0, everything in the arena; 1: the runs of the sweep are counted, a page with each call: ask again
+ * in the next turn; or a failure of the store. */
 int tally_read(struct plan *plan, const struct model_sweep *sweep, struct mem_arena *arena,
                struct tally *out) MUST_CHECK;
 
 /* --- kept counts (tally_keep.c) --- */
 
 /* The sweep's cells with their counts as they are now, by id; `wanted` and what follows from it
- * is not set. Borrowed until the next change. 0 or a failure of the store. */
+ * is not set. Borrowed until the next change. 0; 1: as tally_read(); or a failure of the store. */
 int tally_cells(struct plan *plan, int64_t sweep, const struct tally_cell **cells,
                 size_t *count) MUST_CHECK;
 /* Around each write of a run's row: its old row is taken out of the counts, its new one put in. 0
  * or a failure of the store. */
 int tally_take_run(struct plan *plan, int64_t sweep, int64_t run) MUST_CHECK;
 int tally_put_run(struct plan *plan, const struct model_run *run) MUST_CHECK;
+/* A cell has another state; reason may be NULL. */
+void tally_set_cell(struct plan *plan, int64_t sweep, int64_t cell, enum cell_state state,
+                    const char *reason);
+enum { TALLY_PAGE = 2048 }; /* runs that are counted in a turn */
 /* The counts of a sweep (0: of every one) are read anew when they are asked for. */
 void tally_forget(struct plan *plan, int64_t sweep);
 

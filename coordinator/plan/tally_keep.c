@@ -4,7 +4,6 @@
 #include "coordinator/plan/tally.h"
 #include "coordinator/store/attempts.h"
 #include "coordinator/store/cells.h"
-#include "coordinator/store/load.h"
 #include "coordinator/store/runs.h"
 
 #include <stdlib.h>
@@ -19,6 +18,8 @@ struct tally_kept {
     struct tally_cell *cells;
     size_t count;
     size_t room;
+    bool reading;    /* its runs are counted up to this place: those behind it are not yet */
+    int64_t last[3]; /* host, block, slot */
 };
 
 static struct tally_kept *find_kept(const struct plan *plan, int64_t sweep)
@@ -91,6 +92,23 @@ static struct tally_cell *find_cell(const struct tally_kept *k, int64_t id)
 
 /* --- one run --- */
 
+static int compare_places(const int64_t a[3], const int64_t b[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* One that is still to be read is counted then, as it is then. */
+static bool is_counted(const struct tally_kept *k, const struct model_run *run)
+{
+    const int64_t place[3] = {run->host, run->block, run->slot};
+    return !k->reading || compare_places(place, k->last) <= 0;
+}
+
 static void count_run(struct tally_cell *cell, const struct model_run *run, int sign)
 {
     if (run->state == RUN_REPLACED) {
@@ -106,6 +124,14 @@ static void count_run(struct tally_cell *cell, const struct model_run *run, int 
     cell->invalid += sign * (int64_t)run->tries_invalid;
 }
 
+/* sign * (a - b) more, as unsigned numbers: what a worker says may be more than a sum holds, and what
+ * was added must come out again all the same. */
+static void sum_times(int64_t *sum, int sign, int64_t a, int64_t b)
+{
+    uint64_t span = (uint64_t)a - (uint64_t)b;
+    *sum = (int64_t)((uint64_t)*sum + (sign < 0 ? 0 - span : span));
+}
+
 /* The times of the attempt that counts. */
 static int count_times(struct plan *plan, struct tally_cell *cell, const struct model_run *run,
                        int sign)
@@ -119,15 +145,15 @@ static int count_times(struct plan *plan, struct tally_cell *cell, const struct 
         return plan_fail(plan, rc);
     }
     cell->measured += a.real_ns.has ? sign : 0;
-    cell->real_sum_ns += a.real_ns.has ? sign * a.real_ns.v : 0;
-    cell->span_sum_ns += sign * (a.end_wall_ns - a.begin_wall_ns);
+    sum_times(&cell->real_sum_ns, sign, a.real_ns.has ? a.real_ns.v : 0, 0);
+    sum_times(&cell->span_sum_ns, sign, a.end_wall_ns, a.begin_wall_ns);
     return 0;
 }
 
 static int change(struct plan *plan, struct tally_kept *k, const struct model_run *run, int sign)
 {
     struct tally_cell *cell = find_cell(k, run->cell);
-    if (cell == NULL) {
+    if (cell == NULL || !is_counted(k, run)) {
         return 0;
     }
     count_run(cell, run, sign);
@@ -180,59 +206,103 @@ static int compare_cells(const void *pa, const void *pb)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int add_run(const struct model_run *run, void *arg)
+struct page {
+    struct tally_kept *k;
+    int64_t count;
+};
+
+static int add_run(const struct store_run_sum *sum, void *arg)
 {
-    struct tally_cell *cell = find_cell(arg, run->cell);
-    if (cell != NULL) {
-        count_run(cell, run, 1);
+    struct page *page = arg;
+    struct tally_kept *k = page->k;
+    struct tally_cell *cell = find_cell(k, sum->cell);
+    const struct model_run run = {.warmup = sum->warmup,
+                                  .state = sum->state,
+                                  .counted = sum->counted,
+                                  .tries_invalid = sum->tries_invalid};
+    page->count++;
+    k->last[0] = sum->host;
+    k->last[1] = sum->block;
+    k->last[2] = sum->slot;
+    if (cell == NULL) {
+        return 0;
+    }
+    count_run(cell, &run, 1);
+    if (sum->counted != 0 && sum->state != RUN_REPLACED && sum->begin_wall_ns.has) {
+        cell->measured += sum->real_ns.has;
+        sum_times(&cell->real_sum_ns, 1, sum->real_ns.has ? sum->real_ns.v : 0, 0);
+        sum_times(&cell->span_sum_ns, 1, sum->end_wall_ns.v, sum->begin_wall_ns.v);
     }
     return 0;
 }
 
-static int add_times(struct plan *plan, struct tally_kept *k)
+/* Counts the next page of runs. 0: that was all; 1: there may be more. */
+static int read_page(struct plan *plan, struct tally_kept *k)
 {
-    struct store_progress p;
-    struct mem_arena *arena = mem_arena_new(0);
-    int rc = store_progress(plan->store, k->sweep, arena, &p);
-    for (size_t i = 0; rc == 0 && i < p.cell_count; i++) {
-        struct tally_cell *cell = find_cell(k, p.cells[i].cell);
-        if (cell != NULL) {
-            cell->measured = p.cells[i].measured;
-            cell->real_sum_ns = p.cells[i].real_ns;
-            cell->span_sum_ns = p.cells[i].span_ns;
-        }
+    struct page page = {.k = k};
+    const int64_t after[3] = {k->last[0], k->last[1], k->last[2]};
+    int rc = store_run_sums(plan->store, k->sweep, after, TALLY_PAGE, add_run, &page);
+    k->reading = page.count == TALLY_PAGE;
+    return rc < 0 ? rc : k->reading;
+}
+
+static int read_cells(struct plan *plan, struct tally_kept *k)
+{
+    int rc = store_cells_each(plan->store, k->sweep, 0, add_cell, k);
+    if (rc == 0 && k->count > 0) {
+        qsort(k->cells, k->count, sizeof(*k->cells), compare_cells);
     }
-    mem_arena_free(&arena);
     return rc;
 }
 
-static int read_all(struct plan *plan, struct tally_kept *k)
+static int begin(struct plan *plan, int64_t sweep, struct tally_kept **out)
 {
-    int rc = store_cells_each(plan->store, k->sweep, 0, add_cell, k);
-    if (rc == 0) {
-        if (k->count > 0) {
-            qsort(k->cells, k->count, sizeof(*k->cells), compare_cells);
-        }
-        rc = store_runs_of_sweep(plan->store, k->sweep, add_run, k);
+    struct tally_kept *k = mem_xzalloc(sizeof(*k));
+    k->sweep = sweep;
+    k->arena = mem_arena_new(0);
+    k->reading = true;
+    for (int i = 0; i < 3; i++) {
+        k->last[i] = INT64_MIN;
     }
-    return rc == 0 ? add_times(plan, k) : rc;
+    int rc = read_cells(plan, k);
+    if (rc < 0) {
+        free_kept(k);
+        return rc;
+    }
+    *out = k;
+    return 0;
 }
 
 int tally_cells(struct plan *plan, int64_t sweep, const struct tally_cell **cells, size_t *count)
 {
     struct tally_kept *k = find_kept(plan, sweep);
-    if (k == NULL) {
-        k = mem_xzalloc(sizeof(*k));
-        k->sweep = sweep;
-        k->arena = mem_arena_new(0);
-        int rc = read_all(plan, k);
-        if (rc < 0) {
-            free_kept(k);
-            return rc;
-        }
+    int rc = k == NULL ? begin(plan, sweep, &k) : 0;
+    if (rc < 0) {
+        return rc;
     }
     keep(plan, k);
-    *cells = k->cells;
-    *count = k->count;
-    return 0;
+    if (k->reading) {
+        rc = read_page(plan, k);
+    }
+    if (rc < 0) {
+        tally_forget(plan, sweep);
+    }
+    *cells = rc == 0 ? k->cells : NULL;
+    *count = rc == 0 ? k->count : 0;
+    return rc;
+}
+
+void tally_set_cell(struct plan *plan, int64_t sweep, int64_t id, enum cell_state state,
+                    const char *reason)
+{
+    struct tally_kept *k = find_kept(plan, sweep);
+    struct tally_cell *cell = k != NULL ? find_cell(k, id) : NULL;
+    if (cell == NULL) {
+        return;
+    }
+    cell->state = state;
+    cell->reason = reason != NULL ? mem_arena_strdup(k->arena, reason) : NULL;
+    if (reason != NULL && cell->reason == NULL) {
+        tally_forget(plan, sweep);
+    }
 }

@@ -197,3 +197,44 @@ int store_run_counts(struct store *store, int64_t sweep, store_run_count_f *f, v
     stmt_put_i64(q, sweep);
     return stmt_each(q, read_count, &v.count, visit_count, &v);
 }
+
+static void read_sum(struct stmt *q, void *out)
+{
+    struct store_run_sum *s = out;
+    s->host = stmt_i64(q);
+    s->block = stmt_i64(q);
+    s->slot = stmt_i64(q);
+    s->cell = stmt_i64(q);
+    s->warmup = stmt_i64(q) != 0;
+    s->state = (enum run_state)stmt_i64(q);
+    s->counted = (uint32_t)stmt_i64(q);
+    s->tries_invalid = (uint32_t)stmt_i64(q);
+    s->real_ns = stmt_opt(q);
+    s->begin_wall_ns = stmt_opt(q);
+    s->end_wall_ns = stmt_opt(q);
+}
+
+struct visit_sum {
+    struct store_run_sum sum;
+    store_run_sum_f *f;
+    void *arg;
+};
+
+static int visit_sum(void *arg)
+{
+    struct visit_sum *v = arg;
+    return v->f(&v->sum, v->arg);
+}
+
+int store_run_sums(struct store *store, int64_t sweep, const int64_t after[3], int64_t limit,
+                   store_run_sum_f *f, void *arg)
+{
+    struct visit_sum v = {.f = f, .arg = arg};
+    struct stmt *q = stmt_open(store, ST_RUN_SUMS_PAGE);
+    stmt_put_i64(q, sweep);
+    for (int i = 0; i < 3; i++) {
+        stmt_put_i64(q, after[i]);
+    }
+    stmt_put_i64(q, limit);
+    return stmt_each(q, read_sum, &v.sum, visit_sum, &v);
+}

@@ -52,6 +52,23 @@ int store_runs_held(struct store *store, int64_t host, store_run_f *f, void *arg
 int store_runs_open(struct store *store, int64_t sweep, int64_t host, store_run_f *f,
                     void *arg) MUST_CHECK;
 
+/* What a count of runs needs of one, with the times of the attempt that counts. */
+struct store_run_sum {
+    int64_t host, block, slot; /* where it stands */
+    int64_t cell;
+    bool warmup;
+    enum run_state state;
+    uint32_t counted;
+    uint32_t tries_invalid;
+    struct opt_i64 real_ns; /* these three are absent when no attempt counts */
+    struct opt_i64 begin_wall_ns, end_wall_ns;
+};
+typedef int store_run_sum_f(const struct store_run_sum *sum, void *arg);
+/* Of a sweep, by host, block and slot, those behind the place (`after`: host, block, slot); at most
+ * `limit`, above 0. */
+int store_run_sums(struct store *store, int64_t sweep, const int64_t after[3], int64_t limit,
+                   store_run_sum_f *f, void *arg) MUST_CHECK;
+
 struct store_run_count {
     int64_t sweep;
     int64_t host;

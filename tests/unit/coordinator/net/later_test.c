@@ -73,9 +73,9 @@ static void finish(struct cast *c)
 
 /* Sends `m`, and questions about hosts from somebody else, one after the other: many are answered
  * before it. Were it read in one piece, or in a few, they could not be. */
-static void expect_others_first(struct cast *c, uint32_t call, const struct msg *m, const char *part)
+static void expect_others_first(struct cast *c, uint32_t call, const struct msg *m, int many,
+                                const char *part)
 {
-    enum { MANY = 6 };
     struct answer late, a;
     struct msg hosts = {.type = MSG_HOST_LIST};
     int others = 0;
@@ -89,7 +89,7 @@ static void expect_others_first(struct cast *c, uint32_t call, const struct msg 
         answer_free(&a);
         others++;
     }
-    cr_expect_gt(others, MANY);
+    cr_expect_gt(others, many);
     cr_expect_eq(late.exit, 0, "%s", buf_str(&late.talk));
     EXPECT_HAS(buf_str(&late.body), part);
     answer_free(&late);
@@ -103,12 +103,42 @@ Test(net_later, a_report_of_many_runs_lets_others_be_answered_meanwhile)
     m.u.report.call = guest_call(c.ann_at);
     m.u.report.sweep = "t";
     m.u.report.format = "table";
-    expect_others_first(&c, m.u.report.call, &m, "t/1");
+    expect_others_first(&c, m.u.report.call, &m, 6, "t/1");
     /* Who leaves in the middle of it leaves nothing behind. */
     m.u.report.call = guest_call(c.ann_at);
     cr_assert_eq(guest_send(c.ann_at, &m), 0);
     house_idle(&c.h);
     guest_leave(c.ann_at);
     house_idle(&c.h);
+    finish(&c);
+}
+
+Test(net_later, the_first_status_of_many_runs_lets_others_be_answered_meanwhile)
+{
+    struct cast c;
+    struct msg m = {.type = MSG_SWEEP_LIST};
+    begin(&c);
+    m.u.sweep_list.call = guest_call(c.ann_at);
+    m.u.sweep_list.sweep = "t";
+    expect_others_first(&c, m.u.sweep_list.call, &m, 2, "\"failed\": 20000");
+    finish(&c);
+}
+
+Test(net_later, a_watcher_of_many_runs_sees_its_status_when_it_is_made)
+{
+    struct cast c;
+    struct msg m = {.type = MSG_WATCH};
+    begin(&c);
+    guest_forget(c.ann_at);
+    m.u.watch.call = guest_call(c.ann_at);
+    m.u.watch.sweep = "t";
+    cr_assert_eq(guest_send(c.ann_at, &m), 0);
+    HOUSE_WAIT(&c.h, guest_count(c.ann_at, MSG_REPLY) > 0);
+    const struct msg_reply *r = &guest_got(c.ann_at, MSG_REPLY, 0)->u.reply;
+    static const char part[] = "\"failed\":20000";
+    cr_expect(!r->last, "it goes on");
+    cr_expect_str_eq(r->kind, "event");
+    cr_expect_not_null(memmem(r->body.data, r->body.len, part, strlen(part)), "%.*s",
+                       (int)r->body.len, (const char *)r->body.data);
     finish(&c);
 }

@@ -91,6 +91,7 @@ struct rig {
     int64_t next;         /* what plan_turn() said last */
     uint64_t random;
     size_t assigned; /* ASSIGN messages that left */
+    size_t status_calls; /* by rig_status() */
 };
 
 struct rig *rig_new(void);

@@ -3,6 +3,8 @@
 
 #include "common/err.h"
 #include "coordinator/plan/tally.h"
+#include "coordinator/store/cells.h"
+#include "coordinator/store/runs.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -299,5 +301,94 @@ Test(status, counts_follow_cells_that_fail_and_are_opened_again)
     cr_assert_eq(plan_sweep_set(rig->plan, rig->now, "s", PLAN_SWEEP_RETRY, NULL, "op", NULL, NULL),
                  0);
     counts_are_true(rig, id);
+    rig_free(&rig);
+}
+
+enum { MANY = 5000 }; /* runs: some pages, and a part of one */
+
+static int keep_cell(const struct model_cell *cell, void *arg)
+{
+    struct model_run *run = arg;
+    if (run->cell == 0) {
+        run->sweep = cell->sweep;
+        run->host = cell->host;
+        run->cell = cell->id;
+    }
+    return 0;
+}
+
+/* Runs of the first host, behind all that was drawn for it, which ended without an attempt that
+ * counts. */
+static void add_runs(struct rig *rig, int64_t sweep, int64_t n)
+{
+    struct model_run run = {.state = RUN_DONE};
+    cr_assert_eq(store_cells_each(rig->store, sweep, 0, keep_cell, &run), 0);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t id;
+        run.block = run.slot = 100000 + i;
+        cr_assert_eq(store_run_insert(rig->store, &run, &id), 0);
+    }
+    cr_assert_eq(rig_turn(rig), 0);
+}
+
+static int64_t number(struct rig *rig, int64_t sweep, const char *member)
+{
+    json_t *s = rig_status(rig, sweep);
+    int64_t n = json_int(s, member, -1);
+    json_decref(s);
+    return n;
+}
+
+/* Recipe: nobody else is served while the runs of a sweep are counted: a call counts one page. */
+Test(status, a_large_sweep_is_counted_page_by_page)
+{
+    struct rig *rig = two_hosts();
+    struct rig_worker *w = &rig->workers[0];
+    struct buf out = BUF_INIT;
+    char ref[32];
+    rig_up(rig, w);
+    int64_t id = rig_sweep(rig, SWEEP);
+    snprintf(ref, sizeof(ref), "%d", (int)id);
+    for (int i = 0; i < 3; i++) {
+        rig_make(rig, w, OUTCOME_OK, PHASE_CHECK);
+    }
+    int64_t before = number(rig, id, "have");
+    rig_crash(rig);
+    rig_up(rig, w);
+    rig_up(rig, &rig->workers[1]);
+    add_runs(rig, id, MANY);
+    /* What is made between the pages is counted once, before the place that they have come to or
+     * behind it. */
+    size_t calls = 0;
+    while (plan_status_sweep(rig->plan, rig->now, ref, &out, NULL) == 1) {
+        cr_assert_eq(out.len, 0);
+        rig_make(rig, w, calls == 0 ? OUTCOME_INVALID : OUTCOME_OK, PHASE_CHECK);
+        for (int i = 0; i < 6; i++) {
+            rig_make(rig, &rig->workers[1], i == 4 ? OUTCOME_INVALID : OUTCOME_OK, PHASE_CHECK);
+        }
+        calls++;
+    }
+    cr_assert_eq(calls, MANY / TALLY_PAGE, "as many as there are full pages");
+    int64_t have = number(rig, id, "have");
+    int64_t failed = number(rig, id, "failed");
+    json_t *s = rig_status(rig, id);
+    json_t *cells = json_incref(json_object_get(s, "cells"));
+    json_decref(s);
+    cr_assert_geq(failed, MANY);
+    cr_assert_gt(have, before);
+    rig->status_calls = 0;
+    cr_assert_eq(number(rig, id, "have"), have);
+    cr_assert_eq(rig->status_calls, 1, "to look again costs nothing");
+    /* As who never looked before counts it. */
+    rig_crash(rig);
+    rig->status_calls = 0;
+    s = rig_status(rig, id);
+    cr_assert_eq(rig->status_calls, 1 + MANY / TALLY_PAGE);
+    cr_assert(json_equal(json_object_get(s, "cells"), cells));
+    cr_assert_eq(json_int(s, "have", -1), have);
+    cr_assert_eq(json_int(s, "failed", -1), failed);
+    json_decref(s);
+    json_decref(cells);
+    buf_fini(&out);
     rig_free(&rig);
 }
