@@ -24,9 +24,11 @@
 #include <unistd.h>
 
 /* A user of its own for each test: they run side by side, and each kills all that its user runs. */
+#define UID_BASE 1000000u
+
 static uint32_t build_uid(void)
 {
-    return 1000000u + (uint32_t)getpid();
+    return UID_BASE + (uint32_t)getpid();
 }
 
 struct box {
@@ -51,10 +53,15 @@ static const struct {
 } way[] = {{CONFINE_ALL, false},    {CONFINE_V2, false}, {CONFINE_V1, false},
            {CONFINE_FOLLOW, false}, {CONFINE_ALL, true}, {CONFINE_FOLLOW, true}};
 
-static void open_box_as(struct box *b, unsigned use, bool user, const char *tag, uint32_t uid)
+/* `owner` makes the tag this test's own: others may run this program at the same time. */
+static void open_box_as(struct box *b, unsigned use, bool user, const char *name, uint32_t owner)
 {
+    char tag[33];
+    uint32_t uid = UID_BASE + owner;
     struct confine_opts opts = {
         .tag = tag, .use = use, .set_user = user, .uid = uid, .uid_is_ours = user};
+
+    (void)snprintf(tag, sizeof(tag), "%s.%u", name, owner);
 
     memset(b, 0, sizeof(*b));
     b->uid = uid;
@@ -68,7 +75,7 @@ static void open_box_as(struct box *b, unsigned use, bool user, const char *tag,
 
 static void open_box(struct box *b, unsigned use, bool user, const char *tag)
 {
-    open_box_as(b, use, user, tag, build_uid());
+    open_box_as(b, use, user, tag, (uint32_t)getpid());
 }
 
 static void close_box(struct box *b)
@@ -336,9 +343,9 @@ Test(confine, time_of_the_whole_tree)
         alone = b.end.usage.user_ns + b.end.usage.sys_ns;
         cr_assert(alone > 0);
         (void)snprintf(command, sizeof(command),
-                       "%s (setsid sh -c '%s spin; echo done >far.tmp; mv far.tmp far' &) ; (spin "
-                       "&) ; while [ ! -f far ]; do sleep 0.01; done",
-                       work, work);
+                       "%s mkfifo far near; (setsid sh -c '%s spin; spin; echo >far' &); "
+                       "(sh -c '%s spin; spin; echo >near' &); read x <far; read x <near",
+                       work, work, work);
         start(&b, command, way[i].user);
         work_until(b.loop, &b.ended);
         confine_usage(b.group, NULL, &now);
@@ -351,7 +358,7 @@ Test(confine, time_of_the_whole_tree)
         if (usage.way == CPU_WAY_REAPER)
             confine_usage(b.group, &b.end.usage, &usage);
         tree = usage.user_ns + usage.sys_ns;
-        /* Two spins, of which the leader waited for none. A machine's speed varies, twofold it
+        /* Four spins, of which the leader waited for none. A machine's speed varies, fourfold it
          * does not. */
         cr_expect(tree > alone, "way %zu (%s): %lld of %lld", i, vocab_cpu_way((int)usage.way),
                   (long long)tree, (long long)alone);
@@ -414,7 +421,7 @@ Test(confine, leftovers_of_a_dead_worker)
         if (worker == 0) {
             char *dir = b.dir, command[4096];
 
-            open_box_as(&b, way[i].use, false, "dead", uid);
+            open_box_as(&b, way[i].use, false, "dead", uid - UID_BASE);
             work_dir_remove(&b.dir);
             b.dir = dir;
             if (way[i].user && chown(dir, uid, uid) != 0)
@@ -426,6 +433,7 @@ Test(confine, leftovers_of_a_dead_worker)
             for (;;)
                 (void)pause();
         }
+        (void)close(go[1]); /* a worker that failed is the end of the pipe */
         cr_assert_eq(read(go[0], &byte, 1), 1);
         cr_assert_eq(kill(worker, SIGKILL), 0);
         cr_assert_eq(waitpid(worker, NULL, 0), worker);
@@ -454,9 +462,20 @@ Test(confine, leftovers_of_a_dead_worker)
         cr_expect_eq(next.left.killed, 0, "nothing is left the second time");
         close_box(&next);
         (void)close(go[0]);
-        (void)close(go[1]);
         free(path);
         work_dir_remove(&b.dir);
+    }
+}
+
+/* Waits until a process has become that program. */
+static void until_program(pid_t pid, const char *name)
+{
+    int64_t end = clock_mono_ns() + 60 * CLOCK_SEC;
+    struct os_proc proc;
+
+    while (os_proc_get(pid, &proc) != 0 || strcmp(proc.name, name) != 0) {
+        cr_assert(clock_mono_ns() < end, "%ld does not become %s", (long)pid, name);
+        look_again();
     }
 }
 
@@ -498,6 +517,7 @@ Test(confine, every_process_of_the_builds_own_user)
             _exit(127);
         }
         child = pid_in(&b, "pid");
+        until_program(stray, "sleep");
         /* The system tells starts by ticks of 10 ms: who began in the leader's tick may be its own. */
         for (int64_t end = clock_mono_ns() + 30 * CLOCK_MS; clock_mono_ns() < end;)
             look_again();
@@ -525,7 +545,7 @@ Test(confine, no_folder_is_left_behind)
         return;
     open_box(&b, CONFINE_ALL, false, "t12");
     if (strncmp(confine_way_text(b.confine), "cgroup2", 7) == 0) {
-        (void)snprintf(parent, sizeof(parent), "%s/makespan-t12", at.v2);
+        (void)snprintf(parent, sizeof(parent), "%s/makespan-t12.%ld", at.v2, (long)getpid());
         cr_assert_eq(work_sh("cd %s && mkdir a b c d", parent), 0);
         start(&b, "for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait", false);
         cr_expect_eq(work_sh("cd %s && ls -d [a-d] >/dev/null 2>&1", parent), 2,
@@ -550,11 +570,15 @@ Test(confine, follow_rules)
 /* As an ordinary user without control groups all but the exclusive user works the same. */
 Test(confine, as_an_ordinary_user)
 {
+    uint32_t uid = build_uid();
+    char *place;
     pid_t pid;
     int status;
 
     if (!os_is_root())
         return;
+    place = work_dir_new();
+    cr_assert_eq(chown(place, uid, uid), 0);
     pid = fork();
     cr_assert(pid >= 0);
     if (pid == 0) {
@@ -562,9 +586,9 @@ Test(confine, as_an_ordinary_user)
         struct box b;
         int64_t child;
 
-        if (setgid(build_uid()) != 0 || setuid(build_uid()) != 0)
+        if (setgid(uid) != 0 || setuid(uid) != 0)
             _exit(1);
-        (void)setenv("TMPDIR", "/tmp", 1);
+        (void)setenv("TMPDIR", place, 1);
         open_box(&b, 0, false, "plain");
         if (strcmp(confine_way_text(b.confine), "follow") != 0 || confine_is_confined(b.confine))
             _exit(2);
@@ -580,4 +604,5 @@ Test(confine, as_an_ordinary_user)
     }
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    work_dir_remove(&place);
 }
