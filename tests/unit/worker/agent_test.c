@@ -102,6 +102,23 @@ static void let_go_when_taken(size_t count)
     file_lock_free(&machine);
 }
 
+/* A command that prints something and goes on until open_gate(). */
+static const char *until_gate(void)
+{
+    static char command[FILE_PATH_MAX + 100];
+
+    snprintf(command, sizeof command, "echo here; until test -e %s/gate; do sleep 0.02; done", dir);
+    return command;
+}
+
+static void open_gate(void)
+{
+    char path[FILE_PATH_MAX];
+
+    cr_assert_eq(file_path(path, sizeof path, dir, "gate"), 0);
+    records_write(path, (const uint8_t *)"", 0);
+}
+
 static const char *fact(const struct msg_hello *h, const char *key)
 {
     for (size_t i = 0; i < h->facts_count; i++)
@@ -395,13 +412,14 @@ Test(agent, a_cut_link_never_touches_a_build)
 
     connect_it();
     hold_machine();
-    give(1, "echo here; sleep 0.5");
+    give(1, until_gate());
     give(2, "true");
     let_go_when_taken(2);
     BOSS_WAIT(&boss, in_window());
     boss_cut(&boss);
     BOSS_WAIT(&boss, !agent_is_up(agent));
     cr_assert(agent_in_window(agent));
+    open_gate();
     BOSS_WAIT(&boss, agent_spooled(agent) == 2);
     boss.read = boss.count;
     h = &boss_next(&boss, MSG_HELLO)->u.hello;
@@ -421,7 +439,7 @@ Test(agent, a_cancel_that_came_in_the_window_outlives_the_link)
 
     connect_it();
     hold_machine();
-    give(1, "echo here; sleep 0.5");
+    give(1, until_gate());
     give(2, "true");
     let_go_when_taken(2);
     BOSS_WAIT(&boss, in_window());
@@ -430,6 +448,9 @@ Test(agent, a_cancel_that_came_in_the_window_outlives_the_link)
     cancel.u.cancel.text = "revoked";
     boss_send(&boss, &cancel);
     boss_cut(&boss);
+    BOSS_WAIT(&boss, !agent_is_up(agent));
+    cr_assert(agent_in_window(agent));
+    open_gate();
     BOSS_WAIT(&boss, boss.whole[1] && agent_phase(agent) == PHASE_IDLE);
     cr_assert_eq(agent_queued(agent), 0u);
     cr_assert_null(boss_result(&boss, 2));
@@ -445,13 +466,14 @@ Test(agent, says_what_it_holds_when_it_is_back)
     give(1, "true");
     BOSS_WAIT(&boss, boss.whole[1]);
     hold_machine();
-    give(2, "echo here; sleep 0.6");
+    give(2, until_gate());
     give(3, "true");
     let_go_when_taken(3);
     BOSS_WAIT(&boss, in_window());
     boss.whole[1] = false; /* it was never committed */
     boss.have[1] = 1;
     boss_cut(&boss);
+    open_gate();
     boss.read = boss.count;
     h = &boss_next(&boss, MSG_HELLO)->u.hello;
     cr_assert_geq(h->held_count, 3u);
