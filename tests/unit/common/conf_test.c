@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/err.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -273,7 +274,8 @@ Test(conf, prints_units_and_help)
 
 Test(conf, loads_a_file_and_says_when_there_is_none)
 {
-    char path[] = "/tmp/makespan-conf-XXXXXX";
+    char path[256];
+    place_pattern(path, sizeof(path), "makespan-conf");
     int fd = mkstemp(path);
     cr_assert(fd >= 0);
     static const char text[] = "workers: 7\nnmae: x\n";

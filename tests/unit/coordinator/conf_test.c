@@ -7,6 +7,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/fileio.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 static struct diag *diag;
 static struct coord_conf conf;
-static char path[64];
+static char path[256];
 
 static void setup(void)
 {
@@ -37,7 +38,12 @@ TestSuite(coord_conf, .init = setup, .fini = teardown);
 /* Loads a file with this text. */
 static int load(const char *text)
 {
-    snprintf(path, sizeof(path), "/tmp/makespand-conf.%ld", (long)getpid());
+    if (path[0] == '\0') {
+        place_pattern(path, sizeof(path), "makespand-conf");
+        int fd = mkstemp(path);
+        cr_assert_geq(fd, 0);
+        close(fd);
+    }
     cr_assert_eq(file_write_atomic(path, text, strlen(text), 0600), 0);
     return coord_conf_load(path, &conf, diag);
 }
