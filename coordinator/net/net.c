@@ -200,13 +200,16 @@ static void on_tick(void *arg)
 {
     struct net *net = arg;
     int64_t now = clock_mono_ns();
+    /* This process itself did not run: who could not be heard meanwhile is heard first. */
+    bool late = now - net->tick_ns > 2 * net->conf.beat_ns;
 
+    net->tick_ns = now;
     loop_doing(net->rooms.loop, "signs of life");
     for (struct peer *p = net->peers, *next; p != NULL; p = next) {
         next = p->next;
-        if (p->state == PEER_START && now - p->opened_ns > net->conf.hello_ns)
+        if (!late && p->state == PEER_START && now - p->opened_ns > net->conf.hello_ns)
             peer_close(p, CLOSE_HELLO_TIMEOUT, NULL);
-        else if (p->state == PEER_OPEN && now - p->heard_ns > 3 * net->conf.beat_ns)
+        else if (!late && p->state == PEER_OPEN && now - p->heard_ns > 3 * net->conf.beat_ns)
             peer_close(p, CLOSE_SILENT, NULL);
         else if (p->state == PEER_OPEN && now - p->sent_beat_ns >= net->conf.beat_ns)
             send_beat(p, now);
@@ -235,6 +238,7 @@ int net_listen(struct net *net, struct tls *tls, struct diag *diag)
     struct conn_limits limits = {.handshake_ns = net->conf.handshake_ns, .max_conns = net->conf.max_connections};
     int err = conn_listen(net->rooms.loop, tls, net->listen, &limits, on_accept, on_reject, net, &net->listener, diag);
 
+    net->tick_ns = clock_mono_ns();
     if (err == 0)
         loop_timer_set(net->timer, tick_of(net));
     return err;

@@ -1,5 +1,6 @@
 /* hello_test.c: who is let in, who is not, and how connections end. */
 #include "common/mem.h"
+#include "coordinator/coord.h"
 #include "coordinator/store/hosts.h"
 #include "coordinator/store/store.h"
 #include "proto/close.h"
@@ -92,6 +93,35 @@ Test(net_hello, warns_a_worker_of_its_clock_and_of_the_end_of_its_certificate)
     ident_free(&p6);
 }
 
+/* A worker that is out of its mind is its own trouble, and not the database's. */
+Test(net_hello, facts_with_one_key_are_one)
+{
+    static const struct rec_fact facts[] = {
+        {.key = "os", .value = "Linux"}, {.key = "os", .value = "BSD"}, {.key = "cpu", .value = "i686"}};
+    struct house h;
+    struct ident p6;
+    house_init(&h);
+    house_start(&h);
+    house_admit(&h, ROLE_WORKER, "p6", &p6);
+    struct guest *g = house_guest(&h, &p6);
+    HOUSE_WAIT(&h, g->opened);
+    struct msg m = {.type = MSG_HELLO};
+    m.u.hello.proto_min = 1;
+    m.u.hello.proto_max = 1;
+    m.u.hello.program = "makespan-worker";
+    m.u.hello.version = "0";
+    m.u.hello.wall_ns = clock_wall_ns();
+    m.u.hello.facts = facts;
+    m.u.hello.facts_count = ARRAY_LEN(facts);
+    cr_assert_eq(guest_send(g, &m), 0);
+    HOUSE_WAIT(&h, guest_count(g, MSG_WELCOME) > 0 || g->closed);
+    house_idle(&h);
+    cr_expect(!g->closed, "%s", g->text);
+    cr_expect(!coord_is_stuck(h.coord));
+    house_fini(&h);
+    ident_free(&p6);
+}
+
 Test(net_hello, refuses_versions_that_it_does_not_speak)
 {
     struct house h;
@@ -117,18 +147,29 @@ Test(net_hello, refuses_versions_that_it_does_not_speak)
     ident_free(&who[1]);
 }
 
-Test(net_hello, closes_who_says_nothing_and_who_falls_silent)
+Test(net_hello, closes_who_says_nothing)
+{
+    struct house h;
+    struct ident p6;
+    house_init(&h);
+    h.conf.hello_ns = 100 * CLOCK_MS;
+    house_start(&h);
+    house_admit(&h, ROLE_WORKER, "p6", &p6);
+    struct guest *mute = house_guest(&h, &p6);
+    expect_closed(mute, CLOSE_HELLO_TIMEOUT, "in time");
+    house_fini(&h);
+    ident_free(&p6);
+}
+
+Test(net_hello, closes_who_falls_silent)
 {
     struct house h;
     struct ident p6, ann;
     house_init(&h);
-    h.conf.hello_ns = 100 * CLOCK_MS;
     h.conf.beat_ns = 100 * CLOCK_MS;
     house_start(&h);
     house_admit(&h, ROLE_WORKER, "p6", &p6);
     house_admit(&h, ROLE_ADMIN, "ann", &ann);
-    struct guest *mute = house_guest(&h, &p6);
-    expect_closed(mute, CLOSE_HELLO_TIMEOUT, "in time");
     int64_t begin = clock_mono_ns();
     struct guest *worker = house_welcome(&h, &p6);
     struct guest *admin = house_welcome(&h, &ann);
