@@ -38,15 +38,32 @@ static int64_t number_of(const char *text)
     return text == NULL || num_parse_i64(text, &v) != 0 || v < 0 ? 0 : v;
 }
 
+/* Of several facts with one key the first holds: the database takes no second one. */
+static size_t read_facts(const struct msg_hello *h, struct model_fact *facts)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->facts_count; i++) {
+        size_t k = 0;
+
+        while (k < n && strcmp(facts[k].key, h->facts[i].key) != 0)
+            k++;
+        if (k == n)
+            facts[n++] = (struct model_fact){.key = h->facts[i].key, .value = h->facts[i].value};
+    }
+    return n;
+}
+
 /* HELLO's lists as the planner wants them; the arrays are freed by the caller. */
 static int read_hello(const struct msg_hello *h, struct plan_hello *out, struct model_fact **facts, struct plan_held **held)
 {
+    size_t fact_count;
+
     *facts = mem_try_array(h->facts_count + 1, sizeof **facts, 1024 * 1024);
     *held = mem_try_array(h->held_count + 1, sizeof **held, 16 * 1024 * 1024);
     if (*facts == NULL || *held == NULL)
         return -ERR_NOMEM;
-    for (size_t i = 0; i < h->facts_count; i++)
-        (*facts)[i] = (struct model_fact){.key = h->facts[i].key, .value = h->facts[i].value};
+    fact_count = read_facts(h, *facts);
     for (size_t i = 0; i < h->held_count; i++) {
         struct plan_held *to = &(*held)[i];
 
@@ -67,7 +84,7 @@ static int read_hello(const struct msg_hello *h, struct plan_hello *out, struct 
                                .cpus_milli = number_of(fact_of(h, "cpus.usable_milli")),
                                .memory_bytes = number_of(fact_of(h, "memory.total")),
                                .facts = *facts,
-                               .fact_count = h->facts_count,
+                               .fact_count = fact_count,
                                .held = *held,
                                .held_count = h->held_count};
     return 0;
