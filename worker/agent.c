@@ -310,7 +310,8 @@ static int make_link(struct agent *agent, struct diag *diag)
     return link_new(&conf, &ops, agent, &agent->link, diag);
 }
 
-/* HELLO names the compiler: it is not sent before that is known. */
+/* HELLO names the compiler: it is not sent before that is known; and no build begins beside a
+ * program of the worker's own. */
 static void on_compiler(const char *line, void *arg)
 {
     struct agent *agent;
@@ -319,6 +320,8 @@ static void on_compiler(const char *line, void *arg)
     agent->compiler_ask = NULL;
     str_copy(agent->compiler, sizeof agent->compiler, line);
     link_hold(agent->link, agent->window);
+    agent->ready = true;
+    agent_kick(agent);
 }
 
 static void on_swept(const struct confine_left *left, void *arg)
@@ -333,14 +336,12 @@ static void on_swept(const struct confine_left *left, void *arg)
     if (left->stuck > 0)
         log_error("%zu processes that an earlier start of this worker left cannot be ended: %s",
                   left->stuck, left->names);
-    agent->swept = true;
     if (probe_compiler_ask(agent->loop, agent->conf->path, on_compiler, agent, &agent->compiler_ask,
                            diag) != 0) {
         log_warn("the compiler cannot be asked for its version: %s", diag_first(diag));
         on_compiler("", agent);
     }
     diag_free(&diag);
-    agent_kick(agent);
 }
 
 static void warn_of_clock(const struct agent *agent)

@@ -44,7 +44,7 @@ struct agent {
     char compiler[256];
     struct loop_timer *pump;  /* to agent_pump() */
     struct loop_timer *retry; /* the disk was full, a write failed */
-    bool swept;               /* what an earlier start left is dead */
+    bool ready; /* what an earlier start left is dead, and the compiler has answered */
     char no_room[257];        /* why no work is taken: said so already; "" */
     bool window;              /* the timed window is open */
     bool stopping;

@@ -33,7 +33,7 @@ uint32_t agent_room(const struct agent *agent)
 {
     size_t held = journal_queued(agent->journal) + (is_idle(agent) ? 0 : 1);
 
-    if (agent->stopping || !agent->swept || agent->no_room[0] != '\0' ||
+    if (agent->stopping || !agent->ready || agent->no_room[0] != '\0' ||
         !spool_has_reserve(agent->spool) || held >= AGENT_AHEAD + 1)
         return 0;
     return (uint32_t)(AGENT_AHEAD + 1 - held);
@@ -139,9 +139,9 @@ void agent_pump(struct agent *agent)
 {
     bool good = true;
 
-    if (agent->stopping && !agent->swept)
+    if (agent->stopping && !agent->ready)
         end_politely(agent);
-    if (agent->window || !agent->swept)
+    if (agent->window || !agent->ready)
         return;
     on_coord_unstash(agent);
     if (is_idle(agent) && !agent->stopping)

@@ -10,6 +10,7 @@
 #include "tests/unit/worker/run/records.h"
 #include "worker/conf.h"
 #include "worker/identity.h"
+#include "worker/run/journal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -144,5 +145,47 @@ Test(agent_start, does_not_start_with_what_cannot_be)
     cr_assert_eq(agent_new(&setup, &agent, diag), -ERR_INVAL);
     conf.coordinator = strdup("no port");
     cr_assert_lt(agent_new(&setup, &agent, diag), 0);
+    diag_free(&diag);
+}
+
+/* The question to the compiler is a child of the worker's own: no build begins beside it. */
+Test(agent_start, begins_nothing_before_the_compiler_has_answered)
+{
+    char path[FILE_PATH_MAX], script[3 * FILE_PATH_MAX];
+    struct journal *journal = NULL;
+    struct msg assign = records_assign(1, 1);
+    struct diag *diag = diag_new(2);
+    struct file *file = NULL;
+
+    cr_assert_eq(file_path(path, sizeof path, dir, "journal"), 0);
+    cr_assert_eq(journal_open(path, clock_wall_ns(), &journal, diag), 0, "%s", diag_first(diag));
+    cr_assert_eq(journal_add(journal, &assign), 0);
+    journal_close(&journal);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\n: >%s/asked\nuntil [ -e %s/go ]; do sleep 0.01; done\necho cc 1.0\n", dir,
+             dir);
+    cr_assert_eq(file_path(path, sizeof path, dir, "cc"), 0);
+    cr_assert_eq(file_write_atomic(path, script, strlen(script), 0755), 0);
+    snprintf(script, sizeof script, "%s:/usr/bin:/bin", dir);
+    free(conf.path);
+    conf.path = strdup(script);
+    start();
+    cr_assert_eq(file_path(path, sizeof path, dir, "asked"), 0);
+    for (int64_t end = clock_mono_ns() + CLOCK_MIN; !file_exists(path);) {
+        cr_assert_lt(clock_mono_ns(), end);
+        loop_turn(loop, 10 * CLOCK_MS);
+    }
+    for (int64_t end = clock_mono_ns() + 200 * CLOCK_MS; clock_mono_ns() < end;) {
+        loop_turn(loop, 10 * CLOCK_MS);
+        cr_assert_eq(agent_phase(agent), PHASE_IDLE);
+    }
+    cr_assert_eq(agent_queued(agent), 1u);
+    cr_assert_eq(file_path(path, sizeof path, dir, "go"), 0);
+    cr_assert_eq(file_open(path, FILE_WRITE | FILE_CREATE, 0600, &file), 0);
+    file_close(&file);
+    for (int64_t end = clock_mono_ns() + CLOCK_MIN; agent_phase(agent) == PHASE_IDLE;) {
+        cr_assert_lt(clock_mono_ns(), end);
+        loop_turn(loop, 10 * CLOCK_MS);
+    }
     diag_free(&diag);
 }
