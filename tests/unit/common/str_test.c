@@ -198,8 +198,8 @@ Test(str, nearest_finds_what_two_edits_reach_and_nothing_else)
     for (int round = 0; round < 20000; round++) {
         char word[16];
         char other[16];
-        size_t n = 5 + prng_below(&g, 8);
-        size_t m = n - 3 + prng_below(&g, 7);
+        size_t n = (size_t)(5 + prng_below(&g, 8));
+        size_t m = n - 3 + (size_t)prng_below(&g, 7);
         for (size_t i = 0; i < n; i++) {
             word[i] = (char)('a' + prng_below(&g, 3));
         }

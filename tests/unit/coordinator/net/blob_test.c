@@ -228,7 +228,7 @@ Test(net_blob, what_is_here_without_a_row_is_done_when_its_row_is_committed)
     want(&c, 32, SIZE);
     cr_expect_eq(next(&c, 0)->have, 0);
     house_fill_disk(true);
-    for (uint64_t at = 0; at < SIZE; at += PIECE) {
+    for (size_t at = 0; at < SIZE; at += PIECE) {
         piece(&c, at, SIZE - at < PIECE ? SIZE - at : PIECE);
     }
     HOUSE_WAIT(&c.h, guest_count(c.admin, MSG_REPLY) > 0);
