@@ -98,8 +98,6 @@ int env_new(const struct env_spec *spec, struct env **out, struct diag *diag)
     }
     if (spec->obj_count == 0)
         set(env, "OBJ1", spec->obj);
-    if (spec->mark != NULL)
-        take(env, mem_xstrdup(spec->mark));
     for (size_t i = 0; i < spec->own_count; i++) {
         if (name_len(spec->own[i]) == 0) {
             env_free(&env);
@@ -109,6 +107,8 @@ int env_new(const struct env_spec *spec, struct env **out, struct diag *diag)
         }
         take(env, mem_xstrdup(spec->own[i]));
     }
+    if (spec->mark != NULL)
+        take(env, mem_xstrdup(spec->mark));
     *out = env;
     return 0;
 }

@@ -3,9 +3,9 @@
  * Nothing of the worker's own environment gets in: PATH comes from its configuration, the rest
  * from here and from the variant.
  *     PATH HOME TMPDIR LC_ALL=C TZ=UTC SHELL=/bin/sh  JOBS JFLAG NCPU VARIANT REV KERNEL
- *       KERNEL_SHORT  SRC OBJ OBJ1…OBJn  confine_env()
- * and then the variant's own variables, which may replace any of them. JOBS is a number or
- * empty, JFLAG is "-j4", "-j" or empty. */
+ *       KERNEL_SHORT  SRC OBJ OBJ1…OBJn
+ * then the variant's own variables, which may replace any of them, and confine_env(). JOBS is a
+ * number or empty, JFLAG is "-j4", "-j" or empty. */
 #ifndef MAKESPAN_WORKER_RUN_ENV_H
 #define MAKESPAN_WORKER_RUN_ENV_H
 

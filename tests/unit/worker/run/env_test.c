@@ -66,6 +66,21 @@ Test(env, exactly_these)
     cr_expect_null(env);
 }
 
+/* What finds a build's processes after a crash of the worker is not the build's to change. */
+Test(env, the_mark_stays)
+{
+    static const char *const own[] = {"HOME=/h", "MAKESPAN_WORKER=y"};
+    struct env_spec spec = plain();
+    struct env *env;
+
+    spec.own = own;
+    spec.own_count = ARRAY_LEN(own);
+    cr_assert_eq(env_new(&spec, &env, NULL), 0);
+    cr_expect_str_eq(env_get(env, "HOME"), "/h");
+    cr_expect_str_eq(env_get(env, "MAKESPAN_WORKER"), "x");
+    env_free(&env);
+}
+
 Test(env, job_counts)
 {
     static const struct {
