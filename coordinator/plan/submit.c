@@ -391,6 +391,10 @@ static int finish(struct plan *plan, struct plan_now now, struct plan_request_st
 
 static void go_on(struct plan *plan, struct plan_now now, struct plan_request_state *r)
 {
+    /* Another with this key may have been accepted while the revisions were looked up. */
+    if (look_for_key(plan, r) != 0) {
+        return;
+    }
     struct sheet sheet = {.arena = mem_arena_new(0), .spec = r->spec, .host = r->host};
     int rc = revisions_set(r->lookups, r->spec, r->diag);
     if (rc < 0 && rc != -ERR_INVAL) {

@@ -247,6 +247,36 @@ Test(submit, the_same_key_and_file_submit_once)
     rig_free(&rig);
 }
 
+/* The second comes while the first still waits for its revisions. */
+Test(submit, the_same_key_submits_once_also_while_revisions_are_looked_up)
+{
+    for (int turns = 1; turns <= 2; turns++) { /* both are accepted in one turn, or in two */
+        struct rig *rig = rig_fleet();
+        struct plan_request r = rig_request(PLAN_RUN, GIT);
+        struct late l[2] = {{0}, {0}};
+        r.key = "k1";
+        for (size_t i = 0; i < 2; i++) {
+            plan_submit(rig->plan, rig->now, &r, on_late, &l[i]);
+        }
+        cr_assert_eq(rig_turn(rig), 0);
+        cr_assert_eq(rig->ask_count, 4);
+        for (size_t i = 0; i < 4; i++) {
+            if (i == 2 && turns == 2) {
+                cr_assert_eq(rig_turn(rig), 0);
+            }
+            rig_resolve(rig, i, 0, NULL);
+        }
+        cr_assert_eq(rig_turn(rig), 0);
+        cr_assert_eq(l[0].n, 1);
+        cr_expect_eq(l[0].code, 0, "%s", l[0].talk);
+        cr_assert_eq(l[1].n, 1);
+        cr_expect_eq(l[1].code, 0, "%s", l[1].talk);
+        cr_expect_str_eq(l[1].talk, "g/1: was submitted before with this key\n");
+        cr_expect_eq(rig_sweeps(rig), 1);
+        rig_free(&rig);
+    }
+}
+
 Test(submit, an_accepted_sweep_is_answered_after_the_commit)
 {
     struct rig *rig = rig_fleet();
