@@ -118,6 +118,14 @@ static void hand_down_memory(char *own, const char *parent)
     (void)write_text(parent, "cgroup.subtree_control", "+memory");
 }
 
+static void give_up(struct cg_place *place)
+{
+    (void)rmdir(place->parent);
+    if (place->own_fd >= 0)
+        (void)close(place->own_fd);
+    place->own_fd = -1;
+}
+
 static void try_place(struct cg *cg, int kind, const char *folder, const char *tag,
                       struct diag *diag)
 {
@@ -137,7 +145,8 @@ static void try_place(struct cg *cg, int kind, const char *folder, const char *t
         *self = '\0';
     n = snprintf(place->parent, sizeof(place->parent), "%s%smakespan-%s", own,
                  own[strlen(own) - 1] == '/' ? "" : "/", tag);
-    if (n < 0 || n >= CG_PATH || !make_folder(place->parent)) {
+    place->own_fd = n < 0 || n >= CG_PATH ? -1 : cg_own(place->parent);
+    if (place->own_fd < 0) {
         (void)diag_note(diag, "%s is not used: %s cannot be made: %s", name[kind], place->parent,
                         strerror(errno));
         return;
@@ -153,8 +162,9 @@ static void try_place(struct cg *cg, int kind, const char *folder, const char *t
     /* A joined child is gone for good only a moment after it was waited for. */
     for (int i = 0; i < 100 && rmdir(child) != 0 && errno == EBUSY; i++)
         (void)usleep(1000);
+    (void)cg_remove_abandoned(place->parent);
     if (!place->on)
-        (void)rmdir(place->parent);
+        give_up(place);
 }
 
 void cg_probe(struct cg *cg, const char *tag, unsigned use, struct diag *diag)
@@ -181,7 +191,7 @@ void cg_fini(struct cg *cg)
 {
     for (int k = 0; k < CG_KINDS; k++)
         if (cg->place[k].on)
-            (void)rmdir(cg->place[k].parent);
+            give_up(&cg->place[k]);
     memset(cg, 0, sizeof(*cg));
 }
 

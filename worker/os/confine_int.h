@@ -2,6 +2,7 @@
  *
  *     confine.c          the worker's object, one open group, killing in rounds, the sweep
  *     confine_groups.c   control groups: folders, joining, usage, members, kill
+ *     confine_abandoned.c  the lock of a worker's folder, folders that lost their worker
  *     confine_follow.c   processes that belong to a build though no control group says so */
 #ifndef MAKESPAN_WORKER_OS_CONFINE_INT_H
 #define MAKESPAN_WORKER_OS_CONFINE_INT_H
@@ -25,6 +26,7 @@ struct cg {
     struct cg_place {
         bool on;
         char parent[CG_PATH]; /* …/makespan-TAG */
+        int own_fd;           /* cg_own(); -1 */
     } place[CG_KINDS];
     bool v2_cpu; /* v2 counts processor time */
 };
@@ -60,6 +62,15 @@ void cg_signal(const struct cg_group *group, int signal);
  * none. Made for cg_pids, cg_kill, cg_close. `skip` of them are passed over. */
 bool cg_leftover(const struct cg *cg, const struct cg_group *open, size_t skip,
                  struct cg_group *out);
+
+/* --- confine_abandoned.c --- */
+
+/* Makes the folder of control groups, unless it is there, and takes part in its ownership. A
+ * descriptor to be kept as long as it is in use, and closed; -1 with errno. */
+int cg_own(const char *path) MUST_CHECK;
+/* Removes the folders makespan-TAG beside `own`, where TAG is 16 hex digits, that nobody owns, as far
+ * as they are empty. How many are gone. */
+size_t cg_remove_abandoned(const char *own);
 
 /* --- confine_follow.c --- */
 struct follow_rule {
