@@ -74,7 +74,7 @@ shown()
     fill_more
     ms f host list >hosts.out 2>&1 || return 1
     grep -q "f-h1/.* free" hosts.out || return 1
-    ms f host show --json h1 >host.json && grep -q "f-h1/.* free" host.json
+    ms f host show h1 >host.out && grep -q "f-h1/.* free" host.out
 }
 claim "host list and host show say so" wait_for 30 shown
 claim "it lives" alive "$(cat h1.pid)"
