@@ -257,6 +257,9 @@ int plan_host_up(struct plan *plan, struct plan_now now, int64_t id, const struc
                         "connected, holds %zu attempt%s, room for %u", hello->held_count,
                         hello->held_count == 1 ? "" : "s", hello->room);
     }
+    if (rc < 0) {
+        host->up = false; /* the link never counts: nobody will say that it is gone */
+    }
     return rc;
 }
 

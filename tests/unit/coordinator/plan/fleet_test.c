@@ -450,3 +450,22 @@ Test(fleet, ready_does_not_count_what_is_on_its_way)
     cr_assert_eq(rig->assigned, 1);
     rig_free(&rig);
 }
+
+/* Its link never counted: nobody will say that it is gone. */
+Test(fleet, a_greeting_that_cannot_be_stored_leaves_no_link)
+{
+    struct rig *rig = rig_new();
+    struct rig_worker *w = rig_host(rig, "alpha", "", 4000, 0);
+    struct plan_hello hello = {.boot_id = "b", .version = "1", .room = 1};
+    struct buf text = BUF_INIT;
+    cr_assert_eq(rig_turn(rig), 0);
+    rig->event_code = -ERR_FULL;
+    cr_assert_lt(plan_host_up(rig->plan, rig->now, w->id, &hello, NULL), 0);
+    rig->event_code = 0;
+    rig_roll_back(rig, -ERR_FULL);
+    cr_assert_eq(plan_status_hosts(rig->plan, rig->now, NULL, &text, NULL), 0);
+    cr_expect(strstr(buf_str(&text), "alpha") != NULL, "%s", buf_str(&text));
+    cr_expect(strstr(buf_str(&text), "\"up\"") == NULL, "%s", buf_str(&text));
+    buf_fini(&text);
+    rig_free(&rig);
+}

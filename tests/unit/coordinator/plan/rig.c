@@ -77,7 +77,7 @@ static int op_event(void *arg, const struct model_event *event)
 {
     struct rig *rig = arg;
     buf_printf(&rig->events, "%s: %s\n", model_event_word((int)event->kind), event->text);
-    return 0;
+    return rig->event_code;
 }
 
 static void give_rev(struct rig *rig, uint64_t ticket, const char *text)

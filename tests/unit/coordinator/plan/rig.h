@@ -88,6 +88,7 @@ struct rig {
     size_t cancelled_asks;
     bool resolve_at_once; /* every look-up answers within the call */
     struct buf events;    /* "kind: text\n" of this and earlier turns */
+    int event_code;       /* what writing an event answers */
     int64_t next;         /* what plan_turn() said last */
     uint64_t random;
     size_t assigned; /* ASSIGN messages that left */
