@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_INFRASTRUCTURE = 3, EXIT_USAGE = 64 };
@@ -262,6 +263,9 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     signal(SIGPIPE, SIG_IGN);
+    /* Builds get it, whoever starts this; folders that builds have to get through have it too. What
+     * is secret has a mode of its own. */
+    umask(022);
     diag = diag_new(64);
     if (o.join) {
         status = do_join(&o, diag);
