@@ -10,6 +10,7 @@
  * Does not own: the folders in use (confine_groups.c). */
 #include "worker/os/confine_int.h"
 
+#include "common/compat/compat.h"
 #include "common/str.h"
 
 #include <dirent.h>
@@ -41,7 +42,8 @@ static bool is_same(const char *path, int fd)
 {
     struct stat named, open;
 
-    return lstat(path, &named) == 0 && fstat(fd, &open) == 0 && named.st_dev == open.st_dev &&
+    return compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &named, NULL) == 0 &&
+           compat_stat(fd, NULL, 0, &open, NULL) == 0 && named.st_dev == open.st_dev &&
            named.st_ino == open.st_ino;
 }
 
@@ -85,7 +87,8 @@ static void remove_below(const char *folder, int depth)
         struct stat st;
         int n = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
 
-        if (entry->d_name[0] == '.' || n < 0 || n >= CG_PATH || lstat(path, &st) != 0 ||
+        if (entry->d_name[0] == '.' || n < 0 || n >= CG_PATH ||
+            compat_stat(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &st, NULL) != 0 ||
             !S_ISDIR(st.st_mode))
             continue;
         remove_below(path, depth + 1);
