@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define MISSES 3
+/* A build that takes so long is worth a handshake of some milliseconds, once in such a time. */
+#define HELD_DIAL (10 * CLOCK_MIN)
 
 struct link {
     unsigned magic;
@@ -36,6 +38,8 @@ struct link {
     int64_t tick_ns; /* the last look at the clock */
     uint64_t beats;
     struct loop_timer *timer;
+    bool held;
+    struct loop_timer *held_dial; /* while held: to the next attempt */
     char failure[256]; /* the last one that was logged */
 };
 #define LINK_MAGIC 0x6c696e6bu
@@ -144,12 +148,26 @@ static void say_closed(struct link *link, const struct dial_event *e)
                  e->by_peer ? " (said by the coordinator)" : "", span);
 }
 
+/* Held for long: one attempt is let through; its end, or its beginning, holds the next. */
+static void on_held_dial(void *arg)
+{
+    struct link *link;
+
+    CAST_OBJ(link, arg, LINK_MAGIC);
+    if (!link->held)
+        return;
+    loop_timer_set(link->held_dial, HELD_DIAL);
+    if (dial_conn(link->dial) == NULL)
+        dial_hold(link->dial, false);
+}
+
 static void on_dial(struct dial *dial, const struct dial_event *e, void *arg)
 {
     struct link *link;
 
-    (void)dial;
     CAST_OBJ(link, arg, LINK_MAGIC);
+    if (link->held)
+        dial_hold(dial, true);
     switch (e->kind) {
     case DIAL_OPEN:
         send_hello(link, e->conn);
@@ -222,6 +240,7 @@ int link_new(const struct link_conf *conf, const struct link_ops *ops, void *arg
     link->fleet = mem_xstrdup(conf->fleet);
     link->beat_max_ns = conf->beat_ns;
     link->timer = loop_timer_new(conf->loop, on_tick, link);
+    link->held_dial = loop_timer_new(conf->loop, on_held_dial, link);
     err = dial_new(&dial, on_dial, link, &link->dial, diag);
     if (err == 0)
         *out = link;
@@ -238,6 +257,7 @@ void link_free(struct link **link)
         return;
     dial_free(&l->dial);
     loop_timer_free(&l->timer);
+    loop_timer_free(&l->held_dial);
     free(l->fleet);
     l->magic = 0;
     free(l);
@@ -268,6 +288,11 @@ size_t link_queued(const struct link *link)
 
 void link_hold(struct link *link, bool hold)
 {
+    if (hold && !link->held)
+        loop_timer_set(link->held_dial, HELD_DIAL);
+    else if (!hold)
+        loop_timer_clear(link->held_dial);
+    link->held = hold;
     dial_hold(link->dial, hold);
 }
 

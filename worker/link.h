@@ -59,7 +59,8 @@ bool link_is_up(const struct link *link);
 int link_send(struct link *link, const struct msg *msg);
 /* Bytes not yet given to the kernel; 0 when it is not up. */
 size_t link_queued(const struct link *link);
-/* While held it is not dialled (in the timed window); a connection that stands is kept. */
+/* While held it is not dialled (in the timed window), but for one attempt every 10 minutes when it
+ * lasts so long; a connection that stands is kept. */
 void link_hold(struct link *link, bool hold);
 /* The coordinator broke the rules, or the worker cannot go on with this connection. */
 void link_close(struct link *link, enum close_reason reason, const char *text);
