@@ -90,7 +90,13 @@ static void bring_archive(struct slot *slot)
 
 void slot_fetch(struct slot *slot)
 {
-    if (slot_has_cmd(slot, CMD_FINGERPRINT))
+    int err = trees_mend_home(slot->conf.trees);
+
+    if (err == -ERR_FULL)
+        slot_wait_disk(slot, trees_work(slot->conf.trees), "HOME and TMPDIR", slot_fetch);
+    else if (err != 0)
+        slot_fail(slot, outcome_of(err), "HOME and TMPDIR cannot be made: %s", err_text(err));
+    else if (slot_has_cmd(slot, CMD_FINGERPRINT))
         slot_run_cmd(slot, CMD_FINGERPRINT);
     else
         slot_get_archive(slot);

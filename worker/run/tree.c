@@ -267,6 +267,18 @@ static int renew(struct trees *trees, const char *folder)
     return r == 0 ? tree_make_folder(trees, folder) : r;
 }
 
+static int mend(struct trees *trees, const char *folder)
+{
+    return serves(folder) ? 0 : renew(trees, folder);
+}
+
+int trees_mend_home(struct trees *trees)
+{
+    int r = mend(trees, trees->at.home);
+
+    return r != 0 ? r : mend(trees, trees->at.tmp);
+}
+
 /* Removes what lies in the trash. */
 static int start_cleaning(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag)
 {

@@ -87,6 +87,9 @@ int trees_ready(struct trees *trees, struct diag *diag) MUST_CHECK;
 /* The tree that stands is spoilt (setup failed, reset failed): it is removed at the next
  * trees_enter(). */
 void trees_spoilt(struct trees *trees);
+/* HOME and TMPDIR that a build removed or locked are made anew; what others hold stays. 0 or
+ * negative. */
+int trees_mend_home(struct trees *trees) MUST_CHECK;
 /* Empties HOME and TMPDIR. `f` is called once, from the loop, with 0 or a negative code. */
 typedef void tree_clean_f(int code, void *arg);
 int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag) MUST_CHECK;

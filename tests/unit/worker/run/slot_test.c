@@ -338,6 +338,19 @@ Test(slot, a_build_that_locks_its_folders_locks_out_no_other)
     cr_assert(got.result->fresh_tree);
 }
 
+/* What is asked before HOME is emptied does not depend on what the attempt before did to it. */
+Test(slot, a_build_that_removes_its_home_takes_it_from_no_other)
+{
+    struct msg m = assign("cd / && rm -rf \"$HOME\" \"$TMPDIR\"");
+
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK);
+    m = assign("true");
+    m.u.assign.fingerprint = "cc --version >/dev/null; pwd >\"$TMPDIR/here\"; pwd";
+    m.u.assign.setup = "echo x >\"$HOME/x\"";
+    cr_assert_eq(run(&m)->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
+    cr_expect_not_null(strstr(got.result->fingerprint_text, trees_home(rig.trees)));
+}
+
 Test(slot, nothing_of_the_output_stays_on_the_disk)
 {
     struct msg m = assign("echo much");
