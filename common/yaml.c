@@ -15,7 +15,8 @@
 #define MAX_DEPTH 32
 #define MAX_NODES 100000
 #define ARENA_CAP ((size_t)64 * 1024 * 1024)
-#define KEY_SHOWN 100 /* bytes of a key in a message */
+#define KEY_SHOWN 100      /* bytes of a key in a message */
+#define DIRECTIVES_MAX 100
 
 struct yaml_doc {
     struct mem_arena *arena;
@@ -318,6 +319,36 @@ static int on_event(struct builder *b, const yaml_event_t *event)
     return 0;
 }
 
+/* Length of the line break at p, or 0. libyaml takes U+0085, U+2028 and U+2029 for one too. */
+static size_t break_length(const unsigned char *p, size_t left)
+{
+    if (p[0] == '\n' || p[0] == '\r') {
+        return 1;
+    }
+    if (left >= 2 && p[0] == 0xc2 && p[1] == 0x85) {
+        return 2;
+    }
+    return left >= 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9) ? 3 : 0;
+}
+
+/* The place of the first line with %TAG beyond DIRECTIVES_MAX, or n. Such a line is a directive before a document, and libyaml compares each with
+ * all before it: a file full of them would take minutes. */
+static size_t find_tag_directive(const unsigned char *text, size_t n)
+{
+    size_t count = 0;
+    size_t at = n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a byte order mark */
+    while (at < n) {
+        if (n - at >= 4 && memcmp(text + at, "%TAG", 4) == 0 && ++count > DIRECTIVES_MAX) {
+            return at;
+        }
+        while (at < n && break_length(text + at, n - at) == 0) {
+            at++;
+        }
+        at += at < n ? break_length(text + at, n - at) : 0;
+    }
+    return n;
+}
+
 static int check_bytes(struct builder *b, const unsigned char *text, size_t n)
 {
     if (n > YAML_MAX_BYTES) {
@@ -331,6 +362,10 @@ static int check_bytes(struct builder *b, const unsigned char *text, size_t n)
     }
     if (bad < n) {
         return fail_at_byte(b, ERR_SYNTAX, text, bad, "the file is not UTF-8");
+    }
+    size_t tag = find_tag_directive(text, n);
+    if (tag < n) {
+        return fail_at_byte(b, ERR_LIMIT, text, tag, "more than 100 directives");
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 /* yaml.h: a YAML document as a tree of nodes with their places, by libyaml, within limits.
  *
  * Scalars stay text; the schema decides the type. Refused: aliases and anchors, tags, several documents, duplicate keys, keys that are no
- * scalars, more than 1 MiB, more than 32 levels, more than 100 000 nodes, NUL bytes, bytes that are not UTF-8. */
+ * scalars, more than 1 MiB, more than 32 levels, more than 100 000 nodes, more than 100 directives, NUL bytes, bytes that are not UTF-8. */
 #ifndef MAKESPAN_COMMON_YAML_H
 #define MAKESPAN_COMMON_YAML_H
 

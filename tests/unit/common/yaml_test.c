@@ -121,6 +121,38 @@ Test(yaml, refuses_with_one_place)
     }
 }
 
+/* libyaml compares each with all before it. */
+Test(yaml, refuses_many_directives_of_tags)
+{
+    static const char *const begins[] = {"", "\xef\xbb\xbf", "# words\n\n", "a: 1\n...\n", "a: 1\n", "a:\n"};
+    static const char *const ends[] = {"\n", "\r\n", "\r", "\xc2\x85", "\xe2\x80\xa8"};
+    for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(ends); k++) {
+            struct buf text = BUF_INIT;
+            char message[200];
+            buf_add_str(&text, begins[i]);
+            for (int tag = 0; tag <= 100; tag++) {
+                buf_printf(&text, "%%TAG !t%d! x%s", tag, ends[k]);
+            }
+            refusal(text.data, text.len, message, sizeof(message));
+            cr_expect_not_null(strstr(message, ": more than 100 directives"), "%zu %zu: %s", i, k, message);
+            buf_fini(&text);
+        }
+    }
+}
+
+Test(yaml, a_few_directives_and_what_looks_like_them_are_fine)
+{
+    static const char *const texts[] = {
+        "%YAML 1.1\n%TAG ! tag:x,2000:\n---\na: 1\n",
+        "a: |\n  x\n\n  %TAG ! y\n  ...\n  %TAG ! y\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char text[512];
+        cr_expect_str_eq(refusal(texts[i], strlen(texts[i]), text, sizeof(text)), "", "`%s` gave `%s`", texts[i], text);
+    }
+}
+
 Test(yaml, refuses_nul_and_bad_utf8_with_their_place)
 {
     static const struct {
