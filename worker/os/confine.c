@@ -27,7 +27,8 @@
 #include <unistd.h>
 
 #define CONFINE_MAGIC 0x636f6e66u
-#define SEEN_MAX 128 /* processes told apart; more are only counted */
+#define SEEN_MAX 128   /* processes told apart; more are only counted */
+#define ALIVE_MAX 2048 /* found in one look: up to here none counts twice in it */
 #define GRACE_MIN (20 * CLOCK_MS)
 #define LIMIT_DEFAULT (10 * CLOCK_SEC)
 #define WAIT_MIN CLOCK_MS
@@ -46,11 +47,18 @@ struct seen {
 /* Who is found in one look, and who was found so far. */
 struct census {
     struct seen who[SEEN_MAX];
-    size_t known;            /* entries of who */
-    size_t total;            /* all that were found, those without an entry too */
-    size_t now;              /* alive in the last look */
-    int64_t alive[SEEN_MAX]; /* their numbers */
+    size_t known;             /* entries of who */
+    size_t now;               /* alive in the last look */
+    size_t nameless;          /* of them, those without an entry */
+    size_t most_nameless;     /* the most in one look */
+    int64_t alive[ALIVE_MAX]; /* their numbers */
 };
+
+/* All that were found: of those without an entry, who was in several looks counts once. */
+static size_t total_of(const struct census *census)
+{
+    return census->known + census->most_nameless;
+}
 
 /* What is being ended. */
 struct job {
@@ -116,22 +124,23 @@ static void on_orphan(int64_t pid, const struct proc_end *end, void *arg)
 
 static void note(struct census *census, const struct os_proc *proc)
 {
-    for (size_t i = 0; i < census->now && i < SEEN_MAX; i++)
+    for (size_t i = 0; i < census->now && i < ALIVE_MAX; i++)
         if (census->alive[i] == proc->pid)
             return; /* found in two ways */
-    if (census->now < SEEN_MAX)
+    if (census->now < ALIVE_MAX)
         census->alive[census->now] = proc->pid;
     census->now++;
     for (size_t i = 0; i < census->known; i++)
         if (census->who[i].pid == proc->pid && census->who[i].start == proc->start)
             return;
-    census->total++;
     if (census->known < SEEN_MAX) {
         struct seen *s = &census->who[census->known++];
 
         s->pid = proc->pid;
         s->start = proc->start;
         (void)str_copy(s->name, sizeof(s->name), proc->name);
+    } else if (++census->nameless > census->most_nameless) {
+        census->most_nameless = census->nameless;
     }
 }
 
@@ -217,7 +226,7 @@ static void look(struct confine *c, struct census *census)
 {
     struct follow_rule rule;
 
-    census->now = 0;
+    census->now = census->nameless = 0;
     if (c->group != NULL) {
         if (!cg_empty(&c->group->cg))
             cg_pids(&c->group->cg, note_pid, census);
@@ -287,13 +296,14 @@ static void finish(struct confine *c)
     struct job *job = &c->job;
     struct confine_left left = {.killed = 0};
     char names[NAMES_MAX];
+    size_t total = total_of(&job->census);
     confine_f *f = job->f;
     void *arg = job->arg;
 
     left.stuck = job->census.now;
     if (job->killing)
-        left.killed = job->census.total > left.stuck ? job->census.total - left.stuck : 0;
-    for (size_t i = 0; i < job->census.now && i < SEEN_MAX && c->stuck_count < SEEN_MAX; i++) {
+        left.killed = total > left.stuck ? total - left.stuck : 0;
+    for (size_t i = 0; i < job->census.now && i < ALIVE_MAX && c->stuck_count < SEEN_MAX; i++) {
         struct os_proc proc;
 
         if (os_proc_get(job->census.alive[i], &proc) != 0 || proc.zombie)
@@ -302,8 +312,7 @@ static void finish(struct confine *c)
         (void)str_copy(c->stuck[c->stuck_count].name, sizeof(c->stuck[0].name), proc.name);
         c->stuck_count++;
     }
-    left.names =
-        job->killing ? names_of(job->census.who, job->census.known, job->census.total, names) : "";
+    left.names = job->killing ? names_of(job->census.who, job->census.known, total, names) : "";
     job->on = false;
     if (c->group == NULL)
         (void)remove_leftovers(c);
@@ -320,8 +329,8 @@ static void round_due(void *arg)
     job = &c->job;
     if (!job->on)
         return;
-    if (!job->killing)
-        job->census.known = job->census.total = 0; /* who ends in the grace does not count */
+    if (!job->killing) /* who ends in the grace does not count */
+        job->census.known = job->census.most_nameless = 0;
     look(c, &job->census);
     now = clock_mono_ns();
     if (job->census.now == 0) {

@@ -1,5 +1,5 @@
 /* confine_escape_test.c: a build that leaves its control groups, as root can, and an ordinary user
- * within what was delegated to it, is ended all the same. */
+ * within what was delegated to it, is ended all the same; and a crowd is counted as what it is. */
 #include "worker/os/confine.h"
 
 #include "common/buf.h"
@@ -164,6 +164,24 @@ Test(confine_escape, a_leader_outside_is_killed)
         cr_expect_not(lives, "way %zu (%s)", i, confine_way_text(c.confine));
         work_until(c.loop, &c.ended);
         buf_fini(&command);
+        close_cell(&c);
+    }
+}
+
+/* More than are told apart by their numbers: each counts once, however often it is seen. */
+Test(confine_escape, a_crowd_is_counted_once)
+{
+    static const unsigned ways[] = {CONFINE_ALL, CONFINE_FOLLOW};
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct cell c;
+
+        open_cell(&c, ways[i]);
+        start(&c, "i=0; while [ $i -lt 200 ]; do sleep 300 & i=$((i+1)); done");
+        work_until(c.loop, &c.ended);
+        confine_kill(c.group, 0, 0, on_left, &c);
+        work_until(c.loop, &c.done);
+        cr_expect_eq(c.killed, 200, "way %zu: %zu", i, c.killed);
         close_cell(&c);
     }
 }
