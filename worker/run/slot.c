@@ -334,8 +334,8 @@ static void on_deadline(void *arg)
     own = slot->phase == PHASE_FETCH || slot->cleaning;
     slot->fetching = slot->entering = slot->cleaning = false;
     settle_cancel(&slot->settle);
-    slot_fail(slot, own ? OUTCOME_INTERRUPTED : OUTCOME_FAILED,
-              "phase %s had no end within %s", vocab_phase((int)slot->phase), span);
+    slot_fail(slot, own ? OUTCOME_INTERRUPTED : OUTCOME_FAILED, "phase %s had no end within %s",
+              vocab_phase((int)slot->phase), span);
 }
 
 /* What is tried again: a start, a quiet link, the writing of records, what a full disk kept from
