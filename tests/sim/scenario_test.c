@@ -1,7 +1,8 @@
 /* scenario_test.c: three workers, one coordinator, one operator; a sweep of two variants at job
  * counts none, 1 and 2, three runs each, and in its course: links cut while something is timed, a
  * worker that dies while it times, a coordinator that dies between its commit and the ACK, crashes
- * at any other effect. Everything restarts, and the sweep ends.
+ * at any other effect; disks that are full for a while, wall clocks that are set forward and back.
+ * Everything restarts, and the sweep ends.
  *
  * MAKESPAN_SEED=n replays one seed and prints its trace; MAKESPAN_SEEDS=n plays the first n, and
  * with MAKESPAN_STOP=1 ends at the first failure. That faults are found: tests/sim/faults.sh. */
@@ -12,6 +13,7 @@
 #include "common/mem.h"
 #include "common/prng.h"
 #include "common/str.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/fleet.h"
 #include "tests/sim/fleet_int.h"
 #include "tests/sim/world.h"
@@ -65,7 +67,11 @@ struct plan {
     enum sim_crash any_crash;
     unsigned any_left; /* crashes of that kind to come */
     unsigned isolate;  /* percent of timed commands in which a worker is not reached for minutes */
-    unsigned happened; /* faults so far */
+    unsigned full_in;   /* timed commands until a disk, that worker's or the coordinator's, is full */
+    unsigned full_left; /* times to come */
+    unsigned step_in;   /* timed commands until a wall clock is set */
+    unsigned filled, stepped; /* disks and clocks so far */
+    unsigned happened;  /* faults so far, of every kind */
 };
 
 struct play {
@@ -109,6 +115,9 @@ static void plan_faults(struct play *p)
     plan->any_crash_in = draw(p, 1, 3000);
     plan->any_crash = draw_crash(p);
     plan->isolate = world_chance(fleet_world(p->fleet), 50) ? draw(p, 1, 10) : 0;
+    plan->full_in = draw(p, 1, 40);
+    plan->full_left = draw(p, 0, 3);
+    plan->step_in = draw(p, 1, 40);
 }
 
 /* --- faults --- */
@@ -138,6 +147,36 @@ static void reach_again(void *arg)
     free(t);
 }
 
+static void make_room(void *arg)
+{
+    struct target *t = arg;
+    disk_set_size(node_disk(t->node), UINT64_MAX);
+    world_note(fleet_world(t->play->fleet), "the disk of %s has room", node_name(t->node));
+    free(t);
+}
+
+/* From now on only so little more fits: a few records, or a part of one. */
+static void fill_disk(void *arg)
+{
+    struct target *t = arg;
+    struct world *w = fleet_world(t->play->fleet);
+    struct disk *disk = node_disk(t->node);
+    disk_set_size(disk, UINT64_MAX - 1); /* so that what is left says what is used */
+    uint64_t used = UINT64_MAX - 1 - disk_left(disk);
+    disk_set_size(disk, used + (uint64_t)world_between(w, 0, 20000));
+    world_note(w, "the disk of %s is full", node_name(t->node));
+    world_after(w, world_between(w, CLOCK_SEC, 10 * CLOCK_MIN), make_room, t);
+}
+
+/* By hours, either way. */
+static void step_wall(void *arg)
+{
+    struct target *t = arg;
+    struct world *w = fleet_world(t->play->fleet);
+    node_step_wall(t->node, world_between(w, -3 * CLOCK_HOUR, 3 * CLOCK_HOUR));
+    free(t);
+}
+
 static struct target *target_of(struct play *p, struct node *node)
 {
     struct target *t = mem_xzalloc(sizeof(*t));
@@ -162,6 +201,20 @@ static void on_measuring(struct fleet *fleet, unsigned worker, void *arg)
         plan->worker_left--;
         plan->worker_crash_in = draw(p, 1, 20);
         world_after(w, world_between(w, 0, 2 * CLOCK_SEC), crash, target_of(p, node));
+        plan->happened++;
+    }
+    struct node *either = world_chance(w, 50) ? node : fleet_coordinator(fleet);
+    if (plan->full_left > 0 && --plan->full_in == 0) {
+        plan->full_left--;
+        plan->full_in = draw(p, 1, 40);
+        plan->filled++;
+        world_after(w, world_between(w, 0, 2 * CLOCK_SEC), fill_disk, target_of(p, either));
+        plan->happened++;
+    }
+    if (--plan->step_in == 0) {
+        plan->step_in = draw(p, 10, 60);
+        plan->stepped++;
+        world_after(w, world_between(w, 0, 2 * CLOCK_SEC), step_wall, target_of(p, either));
         plan->happened++;
     }
     if (world_chance(w, plan->isolate)) {
@@ -210,7 +263,7 @@ struct told {
     char failure[512];
     uint64_t hash;
     uint64_t turns;
-    unsigned happened;
+    unsigned happened, filled, stepped;
     size_t runs;
     int64_t took_ns; /* virtual */
 };
@@ -279,6 +332,8 @@ static void play_fleet(uint64_t seed, bool show, unsigned workers, const char *s
     out->hash = world_hash(w);
     out->turns = world_turns(w);
     out->happened = p.plan.happened;
+    out->filled = p.plan.filled;
+    out->stepped = p.plan.stepped;
     out->runs = fleet_run_count(fleet);
     out->took_ns = world_now(w);
     fleet_free(&fleet);
@@ -317,6 +372,8 @@ static void play_many(uint64_t first)
         count++;
         sum.turns += o.turns;
         sum.happened += o.happened;
+        sum.filled += o.filled;
+        sum.stepped += o.stepped;
         sum.runs += o.runs;
         sum.took_ns += o.took_ns;
         if (stop && o.failure[0] != '\0') {
@@ -324,10 +381,11 @@ static void play_many(uint64_t first)
         }
     }
     fprintf(stderr,
-            "%u sweeps, %u faults, %zu timed commands, %" PRIu64 " turns, %" PRId64
+            "%u sweeps, %u faults (%u full disks, %u clocks set), %zu timed commands, %" PRIu64 " turns, %" PRId64
             " s of virtual time\n",
-            count, sum.happened, sum.runs, sum.turns, sum.took_ns / CLOCK_SEC);
+            count, sum.happened, sum.filled, sum.stepped, sum.runs, sum.turns, sum.took_ns / CLOCK_SEC);
     cr_expect(sum.happened >= count, "each sweep has its faults");
+    cr_expect(count < 10 || (sum.filled > 0 && sum.stepped > 0), "of every kind");
 }
 
 static void play_one(uint64_t seed)
