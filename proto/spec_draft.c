@@ -2,6 +2,7 @@
  * stay single here: see spec_resolve.c. */
 #include "proto/spec_int.h"
 
+#include "common/crc.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/str.h"
@@ -300,11 +301,25 @@ bool spec_same_surroundings(const struct spec_variant *a, const struct spec_vari
     return true;
 }
 
+uint32_t spec_sum_surroundings(const struct spec_variant *v)
+{
+    uint32_t sum = v->kernel != NULL ? crc32c(0, v->kernel, strlen(v->kernel)) : 0;
+    for (size_t i = 0; i < v->env_count; i++) {
+        sum = crc32c(sum, v->env[i].name, strlen(v->env[i].name) + 1);
+        sum = crc32c(sum, v->env[i].value, strlen(v->env[i].value) + 1);
+    }
+    return sum;
+}
+
 /* Names that came about twice by joining, and variants that are the same. */
 static void check_drafts(struct spec_ctx *ctx)
 {
     const struct spec *spec = ctx->spec;
     size_t row = spec->workload_count * sizeof(uint32_t);
+    uint32_t *sums = mem_xarray(spec->draft_count, sizeof(*sums));
+    for (size_t i = 0; i < spec->draft_count; i++) {
+        sums[i] = spec_sum_surroundings(&spec->drafts[i].variant);
+    }
     for (size_t i = 1; i < spec->draft_count; i++) {
         const struct spec_variant *v = &spec->drafts[i].variant;
         for (size_t k = 0; k < i; k++) {
@@ -315,7 +330,8 @@ static void check_drafts(struct spec_ctx *ctx)
                              other->pos.line);
                 break;
             }
-            if (memcmp(spec->drafts[i].exprs, spec->drafts[k].exprs, row) == 0 &&
+            if (sums[i] == sums[k] &&
+                memcmp(spec->drafts[i].exprs, spec->drafts[k].exprs, row) == 0 &&
                 spec_same_surroundings(v, other)) {
                 spec_warning(ctx, v->pos, "the variants `%s` and `%s` do not differ", other->name,
                              v->name);
@@ -323,6 +339,7 @@ static void check_drafts(struct spec_ctx *ctx)
             }
         }
     }
+    free(sums);
 }
 
 static size_t product(const struct spec_axis *axes, size_t n)

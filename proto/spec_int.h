@@ -203,6 +203,9 @@ void spec_make_drafts(struct spec_ctx *ctx, const struct spec_axis *axes, size_t
 bool spec_has_ranges(const struct spec *spec);
 /* Whether two variants have the same kernel, environment and storage. */
 bool spec_same_surroundings(const struct spec_variant *a, const struct spec_variant *b);
+/* A number that is the same where those are: each variant is compared with every other, and most
+ * differ only in their last variable. */
+uint32_t spec_sum_surroundings(const struct spec_variant *v);
 
 /* --- spec_resolve.c: after the look-ups; base and pairs --- */
 void spec_read_base(struct spec_ctx *ctx, const struct yaml_node *base,

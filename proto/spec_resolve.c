@@ -304,6 +304,10 @@ static bool same_drafts(const struct spec *spec, size_t a, size_t b)
 static void check_variants(struct spec_ctx *ctx)
 {
     const struct spec *spec = ctx->spec;
+    uint32_t *sums = mem_xarray(spec->variant_count, sizeof(*sums));
+    for (size_t i = 0; i < spec->variant_count; i++) {
+        sums[i] = spec_sum_surroundings(&spec->variants[i]);
+    }
     for (size_t i = 1; i < spec->variant_count; i++) {
         const struct spec_variant *v = &spec->variants[i];
         for (size_t k = 0; k < i; k++) {
@@ -314,7 +318,7 @@ static void check_variants(struct spec_ctx *ctx)
                              other->pos.line);
                 break;
             }
-            if (same_revs(spec, i, k) && spec_same_surroundings(v, other) &&
+            if (sums[i] == sums[k] && same_revs(spec, i, k) && spec_same_surroundings(v, other) &&
                 !same_drafts(spec, i, k)) {
                 spec_warning(ctx, v->pos,
                              "the variants `%s` and `%s` do not differ: both are commit %.12s",
@@ -323,6 +327,7 @@ static void check_variants(struct spec_ctx *ctx)
             }
         }
     }
+    free(sums);
 }
 
 /* --- the planned comparisons --- */
