@@ -233,8 +233,7 @@ static void add_time(struct whole *w)
 /* The flight is over. */
 static void land(struct whole *w)
 {
-    struct plan_flight *flight =
-        plan_find_flight(w->host, w->attempt->run, w->attempt->attempt);
+    struct plan_flight *flight = plan_find_flight(w->host, w->attempt->run, w->attempt->attempt);
     if (flight != NULL) {
         plan_remove_flight(w->host, flight);
         plan_lease_arm_head(w->host, w->now);

@@ -150,9 +150,8 @@ static int find_missing(const struct model_run *run, void *arg)
 static int find_warm(const struct model_attempt *attempt, void *arg)
 {
     bool *warm = arg;
-    *warm = attempt->whole &&
-            (attempt->reported == OUTCOME_OK ||
-             (attempt->reported == OUTCOME_INVALID && attempt->real_ns.has));
+    *warm = attempt->whole && (attempt->reported == OUTCOME_OK ||
+                               (attempt->reported == OUTCOME_INVALID && attempt->real_ns.has));
     return *warm ? 1 : 0;
 }
 
@@ -186,8 +185,8 @@ static int requeue(struct retrying *r)
 {
     struct found f = {.r = r};
     f.measured = mem_xzalloc(r->node->cell_count + 1);
-    int rc = store_runs_of_host(r->plan->store, r->row->id, r->node->row.host, 0, 0, find_missing,
-                                &f);
+    int rc =
+        store_runs_of_host(r->plan->store, r->row->id, r->node->row.host, 0, 0, find_missing, &f);
     if (rc == 0) {
         rc = add_cold(&f);
     }
@@ -312,8 +311,7 @@ static int find_host(struct retrying *r, int64_t id, struct plan_host **out)
 }
 
 /* The node as it is after its cells were opened, added if it had ended. */
-static int open_node(struct retrying *r, const struct model_sweep_host *row,
-                     struct plan_host *host)
+static int open_node(struct retrying *r, const struct model_sweep_host *row, struct plan_host *host)
 {
     r->node = plan_find_node(r->plan, row->sweep, row->host);
     if (r->node != NULL) {

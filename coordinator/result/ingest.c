@@ -32,7 +32,8 @@ struct refused {
     int64_t host;
     int64_t run;
     uint32_t attempt;
-    const char *why; /* one of the host's own: its further records are refused too; NULL: it is not */
+    const char
+        *why; /* one of the host's own: its further records are refused too; NULL: it is not */
 };
 
 struct ingest {
@@ -170,10 +171,8 @@ static int acknowledge(struct arrival *a)
     struct store_intake intake;
     int rc = store_intake_get(a->ingest->store, a->run_id, a->attempt, &intake);
     if (rc == 0) {
-        struct ingest_ack ack = {.run = a->run_id,
-                                 .attempt = a->attempt,
-                                 .seq = intake.next_seq,
-                                 .whole = intake.whole};
+        struct ingest_ack ack = {
+            .run = a->run_id, .attempt = a->attempt, .seq = intake.next_seq, .whole = intake.whole};
         acks_add(&a->ingest->acks, a->host, &ack);
     }
     return rc;
@@ -458,9 +457,7 @@ int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t atte
     if (rc == -ERR_NOTFOUND ||
         (rc == 0 && (row.host != host || attempt == 0 || attempt > row.attempts))) {
         out->whole = true; /* nobody will ever file it */
-        out->refused = rc < 0              ? NO_SUCH_RUN
-                       : row.host != host ? NOT_OF_THIS_HOST
-                                          : NOT_HANDED_OUT;
+        out->refused = rc < 0 ? NO_SUCH_RUN : row.host != host ? NOT_OF_THIS_HOST : NOT_HANDED_OUT;
         return 0;
     }
     if (rc == 0) {

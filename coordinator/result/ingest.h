@@ -79,8 +79,8 @@ int ingest_reject(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int6
 struct ingest_ack {
     int64_t run;
     uint32_t attempt;
-    uint32_t seq; /* every record below it */
-    bool whole;   /* forget it: stored to the end, or never to be filed */
+    uint32_t seq;        /* every record below it */
+    bool whole;          /* forget it: stored to the end, or never to be filed */
     const char *refused; /* why it is never to be filed; NULL. Lasts as long as ingest. */
 };
 /* For WELCOME: what is known of an attempt that a worker says it has spooled. Not within a turn

@@ -435,7 +435,8 @@ static int load_counts(struct store *store, int64_t sweep, struct mem_arena *are
         if (last == NULL || last->host != host) {
             last = next_row(rows, arena);
             if (last == NULL) {
-                rc = db_fail(store, -ERR_LIMIT, "the sweep is larger than the memory allowed for it");
+                rc = db_fail(store, -ERR_LIMIT,
+                             "the sweep is larger than the memory allowed for it");
                 break;
             }
             last->host = host;

@@ -504,7 +504,8 @@ int spool_read(struct spool *spool, size_t index, uint32_t seq, struct msg **out
 
 void spool_reject(struct spool *spool, size_t index, const char *why)
 {
-    char from[FILE_PATH_MAX], to[FILE_PATH_MAX], name[NAME_ROOM], aside[NAME_ROOM + sizeof REJECTED];
+    char from[FILE_PATH_MAX], to[FILE_PATH_MAX], name[NAME_ROOM],
+        aside[NAME_ROOM + sizeof REJECTED];
     struct spool_entry e = *spool_at(spool, index);
     int err;
 
@@ -515,14 +516,16 @@ void spool_reject(struct spool *spool, size_t index, const char *why)
     drop_entry(spool, index);
     err = file_rename(from, to);
     if (err != 0)
-        log_error("the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
-                  " for good: %s; %s cannot be renamed (%s), and is sent again after the next start",
-                  e.attempt, e.run, why, from, err_text(err));
+        log_error(
+            "the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
+            " for good: %s; %s cannot be renamed (%s), and is sent again after the next start",
+            e.attempt, e.run, why, from, err_text(err));
     else
-        log_error("the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
-                  " for good: %s; it counts in nothing, and its records were set aside as %s: if they "
-                  "matter, keep that file with this line for whoever mends it, else remove it",
-                  e.attempt, e.run, why, to);
+        log_error(
+            "the coordinator refuses attempt %" PRIu32 " of run %" PRIu64
+            " for good: %s; it counts in nothing, and its records were set aside as %s: if they "
+            "matter, keep that file with this line for whoever mends it, else remove it",
+            e.attempt, e.run, why, to);
 }
 
 void spool_forget(struct spool *spool, size_t index)
