@@ -10,6 +10,7 @@
 #include "common/str.h"
 #include "tests/harness/look.h"
 #include "tests/unit/worker/work.h"
+#include "worker/os/confine_int.h"
 #include "worker/os/os.h"
 
 #include <criterion/criterion.h>
@@ -184,4 +185,11 @@ Test(confine_escape, a_crowd_is_counted_once)
         cr_expect_eq(c.killed, 200, "way %zu: %zu", i, c.killed);
         close_cell(&c);
     }
+}
+
+Test(confine_escape, names_of_workers)
+{
+    cr_expect(follow_is_worker_name("makespan-worker"));
+    cr_expect_not(follow_is_worker_name("makespan"));
+    cr_expect_not(follow_is_worker_name("sh"));
 }

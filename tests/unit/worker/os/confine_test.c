@@ -11,7 +11,6 @@
 #include "common/proc.h"
 #include "tests/harness/look.h"
 #include "tests/unit/worker/work.h"
-#include "worker/os/confine_int.h"
 #include "worker/os/os.h"
 
 #include <criterion/criterion.h>
@@ -558,13 +557,6 @@ Test(confine, no_folder_is_left_behind)
         return;
     }
     close_box(&b);
-}
-
-Test(confine, follow_rules)
-{
-    cr_expect(follow_is_worker_name("makespan-worker"));
-    cr_expect_not(follow_is_worker_name("makespan"));
-    cr_expect_not(follow_is_worker_name("sh"));
 }
 
 /* As an ordinary user without control groups all but the exclusive user works the same. */
