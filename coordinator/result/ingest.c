@@ -442,7 +442,6 @@ int ingest_reject(struct ingest *ingest, int64_t now_wall_ns, int64_t host, int6
 int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t attempt,
                  struct ingest_ack *out)
 {
-    struct mem_arena *arena = mem_arena_new(0);
     struct model_run row;
     struct store_intake intake;
     *out = (struct ingest_ack){.run = run, .attempt = attempt};
@@ -452,6 +451,7 @@ int ingest_known(struct ingest *ingest, int64_t host, int64_t run, uint32_t atte
         out->refused = refused->why;
         return 0;
     }
+    struct mem_arena *arena = mem_arena_new(0);
     int rc = store_run_get(ingest->store, run, arena, &row);
     mem_arena_free(&arena);
     if (rc == -ERR_NOTFOUND ||
