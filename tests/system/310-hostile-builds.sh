@@ -75,7 +75,7 @@ sweep daemon 'run: (setsid sleep 777 >/dev/null 2>&1 & ); sleep 0.2'
 claim "a daemon is left behind: a mark" ends daemon 0 "${t}.*survivors" $?
 no_sleep()
 {
-    ! ps -eo args= | grep -q '^sleep 777$'
+    ! processes '^sleep 777 '
 }
 claim "and the daemon is gone" wait_for 10 no_sleep
 sweep facts 'run: true' 'check: printf "size=17\nbad line\n=x\nname=a b\n"'

@@ -60,7 +60,7 @@ case $BUILD in
 esac
 none_left()
 {
-    ! ps -eo args= | grep -q '^sleep 1000$'
+    ! processes '^sleep 1000 '
 }
 claim "nothing of those builds is left" wait_for 10 none_left
 finish

@@ -35,7 +35,7 @@ start g-h3/worker.log setpriv --reuid 65534 --regid 65534 --clear-groups \
 claim "a worker of another user and another coordinator" wait_for 20 is_up g h3
 
 # Who holds it is named while another waits.
-sweep_file long h1 1 8
+sweep_file long h1 1 "0.1; until test -e $TMPDIR/shared/go; do sleep 0.1; done"
 sweep_file waits h2 1 0.1
 sweep_file other h3 1 0.1
 ms f sweep run long.yaml >/dev/null 2>&1
@@ -54,9 +54,10 @@ shows()
     grep -q -e "$2" shows.out
 }
 claim "the coordinator of both hands out nothing meanwhile, and names the holder" \
-    wait_for 6 shows f 'waits for the machine (h1)' waits h2
+    wait_for 30 shows f 'waits for the machine (h1)' waits h2
 claim "the other user's worker of the other coordinator names it too" \
-    wait_for 6 shows g 'makespan-worker h1 of test' other h3
+    wait_for 30 shows g 'makespan-worker h1 of test' other h3
+: >shared/go
 for one in long waits; do
     claim "$one ends" wait_for 40 sweep_is f "$one/1" "done"
 done

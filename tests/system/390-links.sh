@@ -23,7 +23,7 @@ is_running()
 }
 builds()
 {
-    ps -eo args= | grep -c '^sleep 12.2468'
+    processes '^sleep 12.2468 ' | wc -l
 }
 claim "a build that says nothing is being timed" wait_for 20 is_running
 
@@ -74,7 +74,7 @@ local=$pid
 echo "$local" >local.pid
 local_runs()
 {
-    ps -eo args= | grep -q '^sleep 777.5'
+    processes '^sleep 777.5 '
 }
 claim "makespan local times a build" wait_for 30 local_runs
 claim "it is killed" kill_hard local.pid

@@ -63,6 +63,15 @@ left_running()
     done
 }
 
+# processes PATTERN: the command lines of this test's processes that match; fails when none does. Others
+# may run the same test beside it.
+processes()
+{
+    left_running | while IFS= read -r processes_pid; do
+        tr '\0' ' ' <"/proc/$processes_pid/cmdline" 2>/dev/null && echo
+    done | grep -e "$1"
+}
+
 # --- coordinators ---
 
 # fleet_init F [NAME]: makes a fleet's authority and the admin's identity.
