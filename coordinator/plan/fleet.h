@@ -70,13 +70,13 @@ int plan_away(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
  * of a measured run is the attempt that counts. Called by the owner of result/ingest's hook. */
 int plan_attempt_whole(struct plan *plan, struct plan_now now, int64_t host,
                        const struct model_attempt *attempt) MUST_CHECK;
-/* Was this attempt handed out after a later place of the host's order? */
-bool plan_out_of_order(const struct plan *plan, int64_t run, uint32_t attempt);
-
 /* Records of an attempt were refused for good (result/ingest's hook `rejected`): it is one that came
  * out invalid. A run that does not wait for it stays as it is. */
 int plan_attempt_rejected(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
                           uint32_t attempt, const char *why) MUST_CHECK;
+/* Was this attempt handed out after a later place of the host's order? */
+bool plan_out_of_order(const struct plan *plan, int64_t run, uint32_t attempt);
+
 enum plan_host_action {
     PLAN_HOST_DRAIN,
     PLAN_HOST_RESUME,

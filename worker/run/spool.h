@@ -77,11 +77,11 @@ size_t spool_find(const struct spool *spool, uint64_t run, uint32_t attempt, siz
  * order. -ERR_CORRUPT: the file was found damaged and set aside, the entry is gone; another
  * negative code: not readable now. */
 int spool_read(struct spool *spool, size_t index, uint32_t seq, struct msg **out) MUST_CHECK;
-/* The coordinator has it: removes the file. A file that cannot be removed is tried again when the
- * spool is opened the next time. */
 /* The coordinator will never take it, for the reason that it gave: sets the file aside
  * ("rejected-NAME") with a line in the log. */
 void spool_reject(struct spool *spool, size_t index, const char *why);
+/* The coordinator has it: removes the file. A file that cannot be removed is tried again when the
+ * spool is opened the next time. */
 void spool_forget(struct spool *spool, size_t index);
 
 #endif
