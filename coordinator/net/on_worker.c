@@ -348,6 +348,9 @@ void on_worker_message(struct peer *peer, const struct msg *msg)
         on_hello(peer, &msg->u.hello);
         return;
     case MSG_BEAT:
+        if (msg->u.beat.has_run && msg->u.beat.has_phase && vocab_phase((int)msg->u.beat.phase) != NULL)
+            plan_beat_phase(peer->net->rooms.plan, net_now(), peer->host, (int64_t)msg->u.beat.run,
+                            (enum phase)msg->u.beat.phase, msg->u.beat.elapsed_ns);
         return;
     case MSG_READY:
         plan_ready(peer->net->rooms.plan, net_now(), peer->host, msg->u.ready.room);

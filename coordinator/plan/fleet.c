@@ -450,6 +450,25 @@ int plan_phase(struct plan *plan, struct plan_now now, int64_t id, int64_t run, 
     return rc == -ERR_NOTFOUND ? 0 : rc;
 }
 
+void plan_beat_phase(struct plan *plan, struct plan_now now, int64_t id, int64_t run,
+                     enum phase phase, int64_t elapsed_ns)
+{
+    struct plan_host *host;
+
+    if (heard(plan, now, id, &host) <= 0 || phase == PHASE_IDLE || phase == PHASE_FLUSH) {
+        return;
+    }
+    for (size_t i = 0; i < host->flight_count; i++) {
+        struct plan_flight *flight = &host->flights[i];
+        if (flight->run == run && flight->state == FLIGHT_RUNNING && flight->phase != phase) {
+            flight->phase = phase;
+            flight->since_mono_ns = now.mono_ns - (elapsed_ns > 0 ? elapsed_ns : 0);
+            flight->text[0] = '\0';
+            plan_lease_arm(host, flight, now);
+        }
+    }
+}
+
 int plan_away(struct plan *plan, struct plan_now now, int64_t id, int64_t run, uint32_t attempt,
               int64_t until_ns, const char *text)
 {

@@ -59,6 +59,10 @@ int plan_taken(struct plan *plan, struct plan_now now, int64_t host, int64_t run
  * variant cannot be measured there), BUSY, STATE (withdrawn); others are as BUSY. */
 int plan_refused(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
                  uint32_t attempt, int code, const char *text) MUST_CHECK;
+/* BEAT, lossy: a run that is known to be in the worker's slot is in this phase, for that long. It mends
+ * what a lost STATE left behind: in the timed window the worker says nothing else. */
+void plan_beat_phase(struct plan *plan, struct plan_now now, int64_t host, int64_t run,
+                     enum phase phase, int64_t elapsed_ns);
 /* STATE, lossy: the slot of the worker is in a new phase; `text` is what it waits for, or NULL. */
 int plan_phase(struct plan *plan, struct plan_now now, int64_t host, int64_t run, uint32_t attempt,
                enum phase phase, const char *text) MUST_CHECK;

@@ -54,6 +54,7 @@ builds_again()
     processes '^sleep 0.13579 '
 }
 claim "it builds again" wait_for 20 builds_again
+claim "which the coordinator knows by the worker's beats" wait_for 20 is_running
 claim "nothing is left of the build before" one_at_most
 rm -f hold
 interrupted()
