@@ -2,25 +2,25 @@
 #include "common/fileio.h"
 
 #include "common/err.h"
+#include "tests/harness/place.h"
 
 #include <criterion/criterion.h>
-#include <signal.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[64];
+static char dir[256];
 
 static void setup(void)
 {
-    memcpy(dir, "/tmp/fileio_test.XXXXXX", 24);
-    cr_assert_not_null(mkdtemp(dir));
+    place_new_dir(dir, sizeof(dir), "fileio_test");
     cr_assert_eq(chdir(dir), 0);
 }
 
