@@ -73,7 +73,7 @@ static void on_end(struct proc *proc, const struct proc_end *end, void *arg)
     c->ended = true;
 }
 
-static int spawn(struct ctl *ctl, struct child *c, const char *const *argv, int in_fd, int out_fd, int err_fd)
+static int spawn(struct ctl *ctl, struct child *c, const char *const *argv, int in_fd, int out_fd, int err_fd, bool new_session)
 {
     struct proc_spec spec = PROC_SPEC_INIT;
     int err;
@@ -83,6 +83,7 @@ static int spawn(struct ctl *ctl, struct child *c, const char *const *argv, int 
     spec.in_fd = in_fd;
     spec.out_fd = out_fd;
     spec.err_fd = err_fd;
+    spec.new_session = new_session;
     err = proc_spawn(ctl->loop, &spec, on_end, c, &c->proc, ctl->diag);
     if (err != 0 && diag_errors(ctl->diag) == 0)
         diag_error(ctl->diag, err, "%s cannot be started: %s", argv[0], err_text(err));
@@ -95,7 +96,7 @@ int children_run(struct ctl *ctl, const char *const *argv, int out_fd, int err_f
     int err;
 
     fflush(stdout);
-    err = spawn(ctl, &c, argv, -1, out_fd, err_fd);
+    err = spawn(ctl, &c, argv, -1, out_fd, err_fd, false);
     if (err != 0)
         return err;
     while (!c.ended)
@@ -137,8 +138,8 @@ int children_start(struct ctl *ctl, const char *const *argv, const char *log, st
     log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log_fd < 0)
         err = diag_error(ctl->diag, err_from_errno(errno), "%s: %s", log, strerror(errno));
-    else
-        err = spawn(ctl, c, argv, pair[0], log_fd, log_fd);
+    else /* Ctrl-C is for the command alone: it still asks for the report, then ends its children */
+        err = spawn(ctl, c, argv, pair[0], log_fd, log_fd, true);
     close(pair[0]);
     if (log_fd >= 0)
         close(log_fd);

@@ -18,7 +18,8 @@ int children_find(struct ctl *ctl, const char *name, char *dst, size_t room) MUS
 /* Runs a program to its end; its standard output goes to `out_fd`, its standard error to `err_fd`. Its exit status; negative with text when it could not be started or was killed. */
 int children_run(struct ctl *ctl, const char *const *argv, int out_fd, int err_fd);
 
-/* Starts a program that ends with this one: it is given --guard and a pipe for standard input that ends when this process does, however that comes. Output goes to the file `log`. 0 and *out, or a negative code. */
+/* Starts a program that ends with this one: it is given --guard and a pipe for standard input that ends when this process does, however that comes. It has a session of its own: what a terminal
+ * sends to its foreground reaches this process alone. Output goes to the file `log`. 0 and *out, or a negative code. */
 int children_start(struct ctl *ctl, const char *const *argv, const char *log, struct child **out) MUST_CHECK;
 bool children_alive(const struct child *child);
 /* Asks it to end (by ending its standard input), waits, kills it in the end. NULL inside is fine. */

@@ -157,4 +157,14 @@ claim "local with a report as JSON" sh -c 'makespan local --format json alone.ya
 claim "is a document of all its cells" test "$(grep -c '"variant": "[ab]"' alone.json)" -eq 2
 claim "local keeps what it made where it is told" sh -c 'makespan local --keep kept alone.yaml >alone.table 2>&1 && test -s kept/coordinator/makespan.db'
 claim "and takes no folder that is there" says "is there already" exits 3 makespan local --keep kept alone.yaml
+
+# Ctrl-C in a terminal reaches all of its processes at once.
+printf 'sweep: long\nworkload: {run: sleep 0.1}\njobs: [1]\nrepeat: {warmup: 0, until: 500}\n' >long.yaml
+start long.out setsid makespan local long.yaml
+long=$pid
+claim "local is on its way" wait_for 30 grep -q ', [1-9][0-9]* of 500 runs' long.out
+kill -s INT -- "-$long"
+wait "$long"
+claim "local that is interrupted ended early: 2" test "$?" -eq 2
+claim "it still prints what was measured" grep -q '^long/1 (provisional' long.out
 finish
