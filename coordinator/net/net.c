@@ -27,12 +27,20 @@ struct peer *net_find_worker(struct net *net, int64_t host)
     return NULL;
 }
 
+/* Its name in the fleet; whoever joins has none yet. */
+static const char *name_of(const struct conn *conn)
+{
+    return conn_peer(conn)->name[0] == '\0' ? "a peer" : conn_peer(conn)->name;
+}
+
 void peer_close(struct peer *peer, enum close_reason reason, const char *text)
 {
     if (peer->state == PEER_CLOSING)
         return;
-    if (peer->kind == PEER_WORKER && peer->state == PEER_OPEN)
+    if (peer->kind == PEER_WORKER && peer->state == PEER_OPEN) {
         on_worker_closed(peer, text != NULL ? text : close_text(reason));
+        peer->told = true;
+    }
     peer->state = PEER_CLOSING;
     conn_close(peer->conn, reason, text, false);
 }
@@ -41,7 +49,8 @@ void peer_violation(struct peer *peer, const struct diag *diag, enum close_reaso
 {
     const char *text = diag != NULL && diag_first(diag)[0] != '\0' ? diag_first(diag) : close_text(reason);
 
-    log_warn("%s at %s: %s", conn_peer(peer->conn)->name, conn_peer(peer->conn)->address, text);
+    log_warn("%s at %s: %s", name_of(peer->conn), conn_peer(peer->conn)->address, text);
+    peer->told = true;
     peer_close(peer, reason, text);
 }
 
@@ -141,11 +150,10 @@ static void on_event(struct conn *conn, const struct conn_event *event, void *ar
         on_message(peer, event->msg);
         break;
     case CONN_CLOSED:
-        if (close_is_error(event->reason))
-            log_info("%s at %s: %s", conn_peer(conn)->name[0] == '\0' ? "a peer" : conn_peer(conn)->name, conn_peer(conn)->address,
-                     event->text);
         if (peer->kind == PEER_WORKER && peer->state == PEER_OPEN)
             on_worker_closed(peer, event->text);
+        else if (close_is_error(event->reason) && !peer->told)
+            log_info("%s at %s: %s", name_of(conn), conn_peer(conn)->address, event->text);
         peer_free(peer);
         break;
     }

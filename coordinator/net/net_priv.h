@@ -69,6 +69,7 @@ struct peer {
     uint64_t beats;
     int64_t host; /* of a worker */
     bool wrote;   /* records of this peer are in this turn */
+    bool told;    /* the log says already why it is closed */
     struct pieces *pieces; /* of an operator's sweep file that comes in pieces; NULL */
     struct call *calls;
     struct rest *rests; /* the first one is being sent */

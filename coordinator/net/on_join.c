@@ -29,6 +29,7 @@ static void refuse(struct peer *peer, enum close_reason reason, const struct dia
     const char *text = diag_first(diag)[0] != '\0' ? diag_first(diag) : close_text(reason);
 
     log_warn("%s was refused: %s", conn_peer(peer->conn)->address, text);
+    peer->told = true;
     peer_close(peer, reason, text);
 }
 
