@@ -26,6 +26,22 @@ static int change_host(struct peer *peer, const struct msg_host_set *r, int64_t 
     return err;
 }
 
+/* "p6: drained"; "p6: in class old". */
+static void say_done(const struct msg_host_set *r, struct buf *talk)
+{
+    static const struct {
+        const char *action, *done;
+    } words[] = {{"drain", "drained"}, {"resume", "resumed"}, {"label", "in class"}, {"unlabel", "no longer in class"}, {"revoke", "revoked"}};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(words[i].action, r->action) == 0)
+            buf_printf(talk, "%s: %s", r->name, words[i].done);
+    }
+    if (strcmp(r->action, "label") == 0 || strcmp(r->action, "unlabel") == 0)
+        buf_printf(talk, " %s", r->label);
+    buf_add_char(talk, '\n');
+}
+
 static void on_host_set(struct peer *peer, const struct msg_host_set *r)
 {
     struct diag *diag = diag_new(8);
@@ -38,7 +54,7 @@ static void on_host_set(struct peer *peer, const struct msg_host_set *r)
         reply_failed(peer, r->call, err, diag);
     } else {
         diag_print(diag, &talk); /* warnings */
-        buf_printf(&talk, "%s: %s done\n", r->name, r->action);
+        say_done(r, &talk);
         reply_held(peer, r->call, 0, "text", "", buf_str(&talk));
         if (strcmp(r->action, "revoke") == 0 && (worker = net_find_worker(peer->net, host)) != NULL)
             held_add(peer->net, worker, HELD_CLOSE)->reason = CLOSE_REVOKED;

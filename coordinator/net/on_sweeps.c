@@ -97,6 +97,21 @@ static void on_put_sweep(struct peer *peer, const struct msg *msg)
     diag_free(&diag);
 }
 
+static const char *done_word(enum plan_sweep_action action)
+{
+    switch (action) {
+    case PLAN_SWEEP_PAUSE:
+        return "paused";
+    case PLAN_SWEEP_RESUME:
+        return "resumed";
+    case PLAN_SWEEP_CANCEL:
+        return "cancelled";
+    case PLAN_SWEEP_RETRY:
+        return "retried";
+    }
+    return "changed";
+}
+
 static void on_set_sweep(struct peer *peer, const struct msg_sweep_set *r)
 {
     struct diag *diag = diag_new(4);
@@ -112,7 +127,7 @@ static void on_set_sweep(struct peer *peer, const struct msg_sweep_set *r)
         reply_failed(peer, r->call, err, diag);
     } else {
         diag_print(diag, &talk);
-        buf_printf(&talk, "%s: %s done\n", r->sweep, r->action);
+        buf_printf(&talk, "%s: %s\n", r->sweep, done_word(action));
         reply_held(peer, r->call, 0, "text", "", buf_str(&talk));
     }
     buf_fini(&talk);

@@ -237,7 +237,7 @@ Test(net_hello, a_revoked_host_is_cut_off_and_does_not_come_back)
     struct guest *other = house_welcome(&h, &quad);
     set_host(admin, "p6", "revoke", &a);
     cr_expect_eq(a.exit, 0);
-    EXPECT_HAS(buf_str(&a.talk), "p6: revoke done\n");
+    EXPECT_HAS(buf_str(&a.talk), "p6: revoked\n");
     answer_free(&a);
     expect_closed(worker, CLOSE_REVOKED, "join again");
     struct guest *again = house_guest(&h, &p6);
@@ -296,10 +296,10 @@ Test(net_hello, hosts_are_drained_labelled_and_changed_by_known_words_only)
         uint32_t exit;
         const char *says;
     } rows[] = {
-        {"p6", "drain", NULL, 0, "p6: drain done"},
-        {"p6", "resume", NULL, 0, "p6: resume done"},
-        {"p6", "label", "old", 0, "p6: label done"},
-        {"p6", "unlabel", "old", 0, "p6: unlabel done"},
+        {"p6", "drain", NULL, 0, "p6: drained"},
+        {"p6", "resume", NULL, 0, "p6: resumed"},
+        {"p6", "label", "old", 0, "p6: in class old"},
+        {"p6", "unlabel", "old", 0, "p6: no longer in class old"},
         {"p6", "unlabel", "old", 64, "old"},
         {"p6", "label", NULL, 64, "label needs a class"},
         {"p6", "label", "no name", 64, "no name"},

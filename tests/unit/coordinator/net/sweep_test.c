@@ -246,11 +246,11 @@ Test(net_sweep, an_operator_pauses_resumes_cancels_and_retries)
         uint32_t exit;
         const char *says;
     } rows[] = {
-        {"t", "pause", 0, "t: pause done"},
-        {"t", "resume", 0, "t: resume done"},
+        {"t", "pause", 0, "t: paused"},
+        {"t", "resume", 0, "t: resumed"},
         {"t", "explode", 64, "unknown action explode: it is one of pause, resume, cancel, retry"},
         {"nix", "pause", 64, "nix"},
-        {"t/1", "cancel", 0, "t/1: cancel done"},
+        {"t/1", "cancel", 0, "t/1: cancelled"},
         {"t/1", "resume", 64, "cancelled"},
     };
     struct cast c;
