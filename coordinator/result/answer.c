@@ -6,6 +6,8 @@
 #include "common/err.h"
 #include "common/mem.h"
 #include "coordinator/store/attempts.h"
+#include "coordinator/store/cells.h"
+#include "coordinator/store/hosts.h"
 #include "coordinator/store/load.h"
 #include "coordinator/store/runs.h"
 #include "coordinator/store/sweeps.h"
@@ -214,12 +216,34 @@ static int read_attempt(struct store *store, const struct model_run *run, uint32
     return err == 0 ? store_retractions_each(store, run->sweep, read_retraction, r) : err;
 }
 
-static int show_attempt(const struct model_sweep *sweep, const struct model_run *run, const struct model_attempt *a, const struct reading *r,
-                        const char *format, struct buf *out, struct diag *diag)
+/* What a cell is called. */
+struct names {
+    struct model_cell cell;
+    struct model_workload workload;
+    struct model_host host;
+    struct model_variant variant;
+};
+
+static int read_names(struct store *store, int64_t cell, struct mem_arena *arena, struct names *n)
+{
+    int err = store_cell_get(store, cell, arena, &n->cell);
+
+    if (err == 0)
+        err = store_workload_get(store, n->cell.workload, arena, &n->workload);
+    if (err == 0)
+        err = store_host_get(store, n->cell.host, arena, &n->host);
+    return err == 0 ? store_variant_get(store, n->cell.variant, arena, &n->variant) : err;
+}
+
+static int show_attempt(const struct model_sweep *sweep, const struct names *names, const struct model_run *run, const struct model_attempt *a,
+                        const struct reading *r, const char *format, struct buf *out, struct diag *diag)
 {
     struct model_sweep_data retracted = {.retractions = r->retractions, .retraction_count = r->retraction_count};
     struct one one = {.sweep = sweep->name,
                       .number = sweep->number,
+                      .workload = names->workload.name,
+                      .host = names->host.name,
+                      .variant = names->variant.name,
                       .attempt = {.row = a,
                                   .run = run,
                                   .counted = report_is_counted(&retracted, run, a),
@@ -241,6 +265,7 @@ int answer_attempt(struct store *store, const char *sweep, int64_t run, uint32_t
     struct model_sweep row;
     struct model_attempt a;
     struct model_run r;
+    struct names names;
     int err = one_check_format(format, diag);
 
     if (err == 0)
@@ -255,9 +280,11 @@ int answer_attempt(struct store *store, const char *sweep, int64_t run, uint32_t
     if (err == 0)
         err = store_attempt_get(store, run, attempt, reading.arena, &a);
     if (err == 0)
+        err = read_names(store, r.cell, reading.arena, &names);
+    if (err == 0)
         err = read_attempt(store, &r, attempt, &reading);
     if (err == 0)
-        err = show_attempt(&row, &r, &a, &reading, format, out, diag);
+        err = show_attempt(&row, &names, &r, &a, &reading, format, out, diag);
     if (err == -ERR_NOTFOUND)
         diag_error(diag, ERR_NOTFOUND, "%s has no attempt %" PRId64 "/%" PRIu32 ": `makespan report %s --format csv` lists them", sweep, run, attempt,
                    sweep);

@@ -63,6 +63,7 @@ static void show_figures(const struct report_attempt *attempt, struct buf *out)
     const struct model_attempt *a = attempt->row;
     char jobs[16];
 
+    line_text(out, "jobs", jobs_text(jobs, sizeof jobs, a->jobs));
     line_text(out, "outcome", vocab_outcome((int)a->outcome));
     line_text(out, "counted", attempt->counted ? "yes" : "no");
     line_text(out, "ended in", vocab_phase((int)a->phase));
@@ -71,7 +72,6 @@ static void show_figures(const struct report_attempt *attempt, struct buf *out)
     line_count(out, "signal", a->signal);
     line_text(out, "because", a->text);
     line_text(out, "warm-up", a->warmup ? "yes" : "no");
-    line_text(out, "jobs", jobs_text(jobs, sizeof jobs, a->jobs));
     line_time(out, "real", a->real_ns);
     line_time(out, "user", a->user_ns);
     line_time(out, "sys", a->sys_ns);
@@ -162,6 +162,9 @@ static int render_text(const struct one *one, struct buf *out)
 {
     buf_printf(out, "%s/%" PRId64 ", run %" PRId64 ", attempt %" PRIu32 "\n", one->sweep, one->number, one->attempt.row->run,
                one->attempt.row->attempt);
+    line_text(out, "workload", one->workload);
+    line_text(out, "host", one->host);
+    line_text(out, "variant", one->variant);
     show_figures(&one->attempt, out);
     show_marks(&one->attempt, out);
     for (size_t i = 0; i < one->point_count; i++)
@@ -250,6 +253,7 @@ static int render_one_json(const struct one *one, struct buf *out)
 {
     json_t *doc = json_object();
     json_t *outputs = outputs_of(one);
+    char jobs[16];
     int err;
 
     if (doc == NULL || outputs == NULL) {
@@ -260,6 +264,10 @@ static int render_one_json(const struct one *one, struct buf *out)
     json_set(doc, "schema", json_integer(1));
     json_set(doc, "sweep", json_string(one->sweep));
     json_set(doc, "number", json_integer(one->number));
+    json_set(doc, "workload", json_string(one->workload));
+    json_set(doc, "host", json_string(one->host));
+    json_set(doc, "variant", json_string(one->variant));
+    json_set(doc, "jobs", json_string(jobs_text(jobs, sizeof jobs, one->attempt.row->jobs)));
     json_set(doc, "attempt", render_json_attempt(&one->attempt));
     json_set(doc, "samples", points_of(one));
     json_set(doc, "output", outputs);

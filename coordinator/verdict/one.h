@@ -24,6 +24,7 @@ struct one_output {
 struct one {
     const char *sweep;
     int64_t number;
+    const char *workload, *host, *variant; /* names of its cell */
     struct report_attempt attempt;
     const struct model_point *points; /* in the order in which they came */
     size_t point_count;

@@ -51,6 +51,9 @@ static struct one sample(void)
 {
     return (struct one){.sweep = "vm",
                         .number = 3,
+                        .workload = "kernel",
+                        .host = "p6",
+                        .variant = "b",
                         .attempt = {.row = &ATTEMPT, .run = &RUN, .marks = &MARK, .mark_count = 1, .facts = &FACT, .fact_count = 1},
                         .points = POINTS,
                         .point_count = ARRAY_LEN(POINTS),
@@ -69,7 +72,9 @@ Test(verdict_one, people_read_times_in_seconds_and_sizes_in_their_units)
     struct buf out = BUF_INIT;
 
     cr_assert_eq(one_render(&one, "table", &out, NULL), 0);
-    cr_expect_eq(strncmp(buf_str(&out), "vm/3, run 17, attempt 2\noutcome               failed\n", 52), 0, "%s", buf_str(&out));
+    cr_expect_eq(strncmp(buf_str(&out), "vm/3, run 17, attempt 2\nworkload              kernel\nhost                  p6\nvariant               b\n", 78), 0, "%s",
+                 buf_str(&out));
+    has(&out, "\noutcome               failed\n");
     has(&out, "\nreal                  93.774 s\n");
     has(&out, "\nuser                  412.300 ms\n");
     has(&out, "\nsys                   -\n");
@@ -133,6 +138,10 @@ Test(verdict_one, json_keeps_nanoseconds_and_is_utf_8)
     cr_assert_not_null(doc, "%s", buf_str(&out));
     cr_expect_eq(json_int(doc, "schema", 0), 1);
     cr_expect_str_eq(json_str(doc, "sweep", ""), "vm");
+    cr_expect_str_eq(json_str(doc, "workload", ""), "kernel");
+    cr_expect_str_eq(json_str(doc, "host", ""), "p6");
+    cr_expect_str_eq(json_str(doc, "variant", ""), "b");
+    cr_expect_str_eq(json_str(doc, "jobs", ""), "4");
     cr_expect_eq(json_int(doc, "number", 0), 3);
     attempt = json_object_get(doc, "attempt");
     cr_expect_eq(json_int(attempt, "real_ns", 0), INT64_C(93774000000));
