@@ -152,7 +152,7 @@ static void say_next(const struct init_request *r, const struct coord_conf *conf
         value = conf->dir;
     }
     fprintf(stderr,
-            "next: start makespand%s%s, then `makespan token create --role worker`, and on each host `makespan-worker join %s TOKEN`\n",
+            "next: start `makespand%s%s`, then `makespan token create --role worker`, and on each host `makespan-worker join %s TOKEN`\n",
             option, value, places->join_address);
 }
 

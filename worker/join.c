@@ -157,6 +157,8 @@ static void take_answer(struct joining *j, const struct join_answer *a)
         return;
     buf_printf(j->said, "joined fleet %s as %s: key and certificate are in %s\n", a->fleet, a->name,
                w->dir);
+    if (w->name != NULL && !str_eq(w->name, a->name))
+        buf_printf(j->said, "warning: not as %s: the name was chosen when the token was made\n", w->name);
     for (size_t i = 0; i < a->warning_count; i++)
         buf_printf(j->said, "warning: %s\n", a->warnings[i]);
     if (file_exists(w->config))
@@ -165,7 +167,7 @@ static void take_answer(struct joining *j, const struct join_answer *a)
         j->code = write_config(w, a, j->diag);
     if (j->code == 0)
         buf_printf(j->said,
-                   "next: look through %s (run_as above all), then start: makespan-worker -c %s\n"
+                   "next: look through %s (run_as above all), then start `makespan-worker -c %s`\n"
                    "a worker that runs already has to be started anew\n",
                    w->config, w->config);
 }

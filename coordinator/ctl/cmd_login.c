@@ -19,6 +19,7 @@
 struct login {
     struct ctl *ctl;
     const char *address;
+    const char *name; /* what --name says; NULL */
     bool done;
     int status;
 };
@@ -45,6 +46,8 @@ static int write_identity(struct login *l, const struct join_answer *answer)
         return diag_error(ctl->diag, err, "%s cannot be renamed to operator.key: %s", waiting, err_text(err));
     if ((err = home_write_address(ctl->home, l->address, ctl->diag)) != 0)
         return err;
+    if (l->name != NULL && !str_eq(l->name, answer->name))
+        diag_warn(ctl->diag, "not as %s: the name was chosen when the token was made", l->name);
     fprintf(stderr, "%s is an operator of fleet %s now; the identity is in %s\n", answer->name, answer->fleet, ctl->home);
     return 0;
 }
@@ -96,7 +99,7 @@ static const char *own_name(const struct opts *opts)
 
 static int join(struct ctl *ctl, const struct opts *opts, const struct token *token, const struct pki_key *key)
 {
-    struct login l = {.ctl = ctl, .address = opts->args[0], .status = CTL_INFRASTRUCTURE};
+    struct login l = {.ctl = ctl, .address = opts->args[0], .name = opts_get(opts, "name"), .status = CTL_INFRASTRUCTURE};
     struct join_request request = {.address = l.address, .token = token, .key = key, .role = ROLE_VIEWER, .name = own_name(opts)};
     struct join *j;
 

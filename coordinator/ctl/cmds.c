@@ -39,7 +39,7 @@ static const struct opts_row ROWS_TOKEN[] = {
     {"role", 'r', "ROLE", "worker (the default), viewer, submitter or admin"},
     {"class", 'c', "CLASS", "the host that joins gets this class; may be given several times"},
     {"ttl", 't', "SPAN", "its life, a minute to 30 days; 1h by default"},
-    {"name", 'n', "NAME", "the holder must take this name; for a host that is there: it gets a new key"},
+    {"name", 'n', "NAME", "the holder gets this name; a host that is there gets a new key"},
     ROW_COORDINATOR};
 static const struct opts_row ROWS_LOGIN[] = {{"name", 'n', "NAME", "your name in the fleet, instead of the system's"},
                                              {"force", 0, NULL, "replace the identity that is there"}};

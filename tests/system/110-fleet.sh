@@ -61,6 +61,8 @@ claim "the operator is who it was" as_anna makespan host list
 claim "and its role" says "anna is a submitter" exits 1 as_anna makespan host drain h1
 claim "--force with a new token replaces it" as_anna makespan login --force "$(address f)" "$(ms f token create --role viewer)" --name ben
 claim "with the other role" says "ben is a viewer" exits 1 as_anna makespan host drain h1
+claim "a token for one name gives that name, and says so" says "not as eve" as_anna makespan login --force "$(address f)" \
+    "$(ms f token create --role viewer --name dora)" --name eve
 claim "no key is left waiting" test ! -e sub/operator.key.new
 
 claim "revoke" ms f host revoke h1

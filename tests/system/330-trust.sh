@@ -78,6 +78,7 @@ claim "a token of another fleet: seen before anything is sent" says "fleet" exit
 claim "the other coordinator knows nothing of it" sh -c '! grep -q h4 f/*.log'
 unknown=$(ms f token create --role worker --ttl 10m --name h5)
 claim "a token for one name gives that name" says "as h5" join w5 h6 "$unknown"
+claim "and says that it is not the one asked for" says "not as h6" join w5 h6 "$unknown"
 claim "a worker's token makes no operator" says "makespan-worker join" exits 64 env MAKESPAN_HOME="$TMPDIR/o" makespan login "$(address f)" "$unknown" --name eve
 
 old=$(ms f token create --role worker --ttl 1m)
