@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/loop.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "common/version.h"
 #include "common/vocab.h"
 #include "coordinator/ctl/ctl.h"
@@ -127,8 +128,8 @@ static void on_closed(struct call *c, const struct conn_event *event)
     if (event->reason == CLOSE_DONE && c->finished)
         return;
     if (event->reason == CLOSE_DIAL) /* it names the addresses that were tried */
-        diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator %s cannot be reached: %s (--coordinator HOST:PORT names another, %s/address keeps it)",
-                   c->address, event->text, c->ctl->home);
+        diag_error(c->ctl->diag, ERR_UNREACH, "the coordinator%s%s cannot be reached: %s (--coordinator HOST:PORT names another, %s/address keeps it)",
+                   str_starts(event->text, c->address) ? "" : " ", str_starts(event->text, c->address) ? "" : c->address, event->text, c->ctl->home);
     else if (event->reason == CLOSE_NOT_YOURS && c->waiting != 0)
         on_refused(c);
     else
