@@ -166,7 +166,8 @@ static void take_usage(struct step *s, bool at_end)
         return;
     r->wait.user_ns += orphans.user_ns;
     r->wait.sys_ns += orphans.sys_ns;
-    if (orphans.max_rss_bytes > r->wait.max_rss_bytes)
+    /* A peak of the first process that is not known (-1) makes that of all unknown. */
+    if (r->wait.max_rss_bytes >= 0 && orphans.max_rss_bytes > r->wait.max_rss_bytes)
         r->wait.max_rss_bytes = orphans.max_rss_bytes;
     r->wait.minor_faults += orphans.minor_faults;
     r->wait.major_faults += orphans.major_faults;
