@@ -16,6 +16,7 @@
 #include "proto/msg.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,41 @@ struct local {
     struct child *coordinator;
     struct child *worker;
     struct call *call;
+    struct call *asked; /* what a signal interrupts; NULL while somebody else sees to it */
+    bool stop;          /* a signal came: what was begun is ended, and the folder removed */
+    bool begun;         /* the sweep */
 };
+
+/* --- signals --- */
+
+static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void on_signal(int number, void *arg)
+{
+    struct local *l = arg;
+
+    (void)number;
+    l->stop = true;
+    if (l->asked != NULL)
+        call_interrupt(l->asked);
+}
+
+/* What the caller had ignored, as nohup(1) does, stays so. */
+static void watch_signals(struct local *l, struct loop_signal *watched[ARRAY_LEN(SIGNALS)])
+{
+    struct sigaction before;
+
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++)
+        if (sigaction(SIGNALS[i], NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+            watched[i] = loop_signal_new(l->ctl.loop, SIGNALS[i], on_signal, l);
+}
+
+static int stopped(struct local *l)
+{
+    diag_clear(l->ctl.diag); /* what ended in the middle */
+    diag_error(l->ctl.diag, ERR_STATE, "interrupted: nothing was measured");
+    return CTL_UNDECIDED;
+}
 
 /* dir/name. The folder's name was checked to leave room. */
 static const char *in_dir(const struct local *l, char *dst, size_t room, const char *name)
@@ -100,8 +135,10 @@ static int start_coordinator(struct local *l, const char *makespand)
 
     if (err != 0)
         return err;
-    while (children_alive(l->coordinator) && !file_exists(port) && clock_mono_ns() < until)
+    while (!l->stop && children_alive(l->coordinator) && !file_exists(port) && clock_mono_ns() < until)
         loop_turn(l->ctl.loop, 20 * CLOCK_MS);
+    if (l->stop)
+        return -ERR_STATE;
     if (!file_exists(port) || (err = file_read_all(port, 64, &text)) != 0) {
         children_show_log(l->coordinator);
         err = diag_error(l->ctl.diag, ERR_CHILD, "the private coordinator did not start");
@@ -170,8 +207,10 @@ static int start_worker(struct local *l, const char *worker)
 
     if (err != 0)
         return err;
-    while (children_alive(l->worker) && clock_mono_ns() < until && !(up = worker_is_up(l)))
+    while (!l->stop && children_alive(l->worker) && clock_mono_ns() < until && !(up = worker_is_up(l)))
         loop_turn(l->ctl.loop, 50 * CLOCK_MS);
+    if (l->stop)
+        return -ERR_STATE;
     if (!up) {
         children_show_log(l->worker);
         return diag_error(l->ctl.diag, ERR_CHILD, "the private worker did not start");
@@ -203,8 +242,10 @@ static int run_sweep(struct local *l)
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(buf_str(&out), "\n"), buf_str(&out));
     buf_fini(&out);
-    if (status != 0)
+    l->asked = NULL;
+    if (status != 0 || l->stop)
         return status;
+    l->begun = true; /* a signal ends the following, and the report is made */
     status = follow_sweep(&l->ctl, &l->call, name, stderr, true);
     if (l->call == NULL)
         return status;
@@ -222,11 +263,14 @@ static int all(struct local *l)
         return CTL_INFRASTRUCTURE;
     in_dir(l, l->home, sizeof l->home, "operator");
     l->ctl.home = l->home;
-    if (make_fleet(l, makespand) != 0 || start_coordinator(l, makespand) != 0)
+    if (make_fleet(l, makespand) != 0 || l->stop || start_coordinator(l, makespand) != 0)
         return CTL_INFRASTRUCTURE;
-    if ((status = call_open(&l->ctl, &l->call)) != 0 || (status = make_token(l)) != 0)
+    if ((status = call_open(&l->ctl, &l->call)) != 0 || l->stop)
         return status;
-    if (join_worker(l, worker) != 0 || start_worker(l, worker) != 0)
+    l->asked = l->call;
+    if ((status = make_token(l)) != 0 || l->stop)
+        return status;
+    if (join_worker(l, worker) != 0 || l->stop || start_worker(l, worker) != 0)
         return CTL_INFRASTRUCTURE;
     return run_sweep(l);
 }
@@ -234,6 +278,7 @@ static int all(struct local *l)
 int cmd_local(struct ctl *ctl, const struct opts *opts)
 {
     struct local l = {.ctl = *ctl, .opts = opts};
+    struct loop_signal *watched[ARRAY_LEN(SIGNALS)] = {NULL};
     int status = report_check_format(format_of(opts), ctl->diag); /* before anything is started */
 
     l.ctl.json = false; /* --format is the report's: the sweep's name comes as text */
@@ -241,11 +286,17 @@ int cmd_local(struct ctl *ctl, const struct opts *opts)
         status = submit_check(ctl, opts, opts->args[0]);
     if (status != 0)
         return status;
+    watch_signals(&l, watched);
     status = all(&l);
+    loop_turn(ctl->loop, 0); /* a signal that ended a child may wait still */
+    if (l.stop && !l.begun)
+        status = stopped(&l);
     call_close(&l.call);
     children_stop(&l.ctl, &l.worker);
     children_stop(&l.ctl, &l.coordinator);
     if (opts_get(opts, "keep") == NULL && l.dir[0] != '\0' && file_remove_tree(l.dir) != 0)
         diag_warn(ctl->diag, "the temporary folder %s could not be removed", l.dir);
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++)
+        loop_signal_free(&watched[i]);
     return status;
 }

@@ -222,10 +222,17 @@ int follow_sweep(struct ctl *ctl, struct call **call, const char *sweep, FILE *t
     struct follow f = {.ctl = ctl, .call = *call, .to = to, .mortal = mortal, .terminal = isatty(fileno(to)) != 0, .text = BUF_INIT};
     struct loop_signal *intr = loop_signal_new(ctl->loop, SIGINT, on_interrupt, &f);
     struct loop_signal *term = loop_signal_new(ctl->loop, SIGTERM, on_interrupt, &f);
+    struct loop_signal *hup = NULL;
+    struct sigaction before;
     int status;
+
+    /* A sweep that ends with its view ends in order when the terminal goes, but not under nohup(1). */
+    if (mortal && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        hup = loop_signal_new(ctl->loop, SIGHUP, on_interrupt, &f);
 
     str_copy(f.name, sizeof f.name, sweep);
     status = follow(&f);
+    loop_signal_free(&hup);
     loop_signal_free(&term);
     loop_signal_free(&intr);
     json_decref(f.status);

@@ -167,4 +167,28 @@ kill -s INT -- "-$long"
 wait "$long"
 claim "local that is interrupted ended early: 2" test "$?" -eq 2
 claim "it still prints what was measured" grep -q '^long/1 (provisional' long.out
+
+# A signal at any time: while the private fleet is made, while it starts, when the terminal goes.
+mkdir early
+# stop_local SIGNAL FILE: ends it as soon as there is that file; its status in $status.
+stop_local()
+{
+    start early.out env TMPDIR="$TMPDIR/early" makespan local long.yaml
+    early=$pid
+    wait_for 30 sh -c "ls -d early/makespan-local-*$2" && kill -s "$1" "$early"
+    wait "$early"
+    status=$?
+}
+for at in TERM: TERM:/coordinator TERM:/port TERM:/worker HUP:/worker; do
+    stop_local "${at%%:*}" "${at#*:}"
+    claim "local ended by SIG${at%%:*} once there is its folder${at#*:}: 2" test "$status" -eq 2
+    claim "and its folder is gone" test -z "$(ls early)"
+done
+start early.out env TMPDIR="$TMPDIR/early" makespan local long.yaml
+early=$pid
+claim "local is on its way again" wait_for 30 grep -q ', [1-9][0-9]* of 500 runs' early.out
+kill -s HUP "$early"
+wait "$early"
+claim "local whose terminal goes ended early: 2" test "$?" -eq 2
+claim "and leaves no folder" test -z "$(ls early)"
 finish
