@@ -3,6 +3,7 @@
 #include "common/diag.h"
 #include "common/err.h"
 #include "common/json.h"
+#include "common/str.h"
 #include "coordinator/ctl/call.h"
 #include "coordinator/ctl/checked.h"
 #include "coordinator/ctl/cmds.h"
@@ -102,6 +103,16 @@ static void print_sweeps(const json_t *doc, struct buf *out)
     out_table_free(&t);
 }
 
+/* A cell is open while its comparisons are not closed; with all its runs at their end, or its sweep, nobody waits for it. */
+static const char *cell_state(const json_t *sweep, const json_t *cell)
+{
+    const char *state = json_str(cell, "state", NULL);
+    bool ended = json_int(sweep, "ended_wall_ns", 0) > 0 ||
+                 json_int(cell, "have", 0) + json_int(cell, "failed", 0) >= json_int(cell, "wanted", 0);
+
+    return str_eq(state, "open") && ended ? "ended" : state;
+}
+
 static void print_cells(const json_t *doc, struct buf *out)
 {
     static const char *const HEADINGS[] = {"host", "workload", "variant", "jobs", "state", ">wanted", ">have", ">failed", ">invalid", ">real", "because"};
@@ -115,7 +126,7 @@ static void print_cells(const json_t *doc, struct buf *out)
         out_cell(t, json_str(c, "workload", NULL));
         out_cell(t, json_str(c, "variant", NULL));
         out_cell(t, json_str(c, "jobs", NULL));
-        out_cell(t, json_str(c, "state", NULL));
+        out_cell(t, cell_state(doc, c));
         out_cellf(t, "%lld", json_int(c, "wanted", 0));
         out_cellf(t, "%lld", json_int(c, "have", 0));
         out_cellf(t, "%lld", json_int(c, "failed", 0));

@@ -37,6 +37,7 @@ struct follow {
     int64_t said_ns; /* when the last line was written */
     char name[96]; /* NAME/N: NAME alone may come to mean another sweep */
     bool interrupted;
+    bool ended; /* an event said so */
     bool mortal;
 };
 
@@ -98,16 +99,20 @@ static void on_event(struct follow *f, const json_t *event)
     const char *kind = json_str(event, "kind", "");
     const char *text = json_str(event, "text", "");
     const char *who = json_str(event, "who", NULL);
+    bool ended = strcmp(kind, "sweep-ended") == 0;
     bool shown = false;
 
+    if (f->ended && strcmp(kind, "sweep-changed") == 0) /* the cancel that was its end */
+        return;
+    f->ended = f->ended || ended;
     for (size_t i = 0; i < ARRAY_LEN(SHOWN); i++)
         shown = shown || strcmp(kind, SHOWN[i]) == 0;
     if (!shown)
         return;
     buf_printf(&line, "%s: ", kind);
-    if (who != NULL)
-        buf_printf(&line, "%s: ", who);
     str_escape(&line, text, strlen(text));
+    if (who != NULL && !ended) /* the reason of an end names who ended it */
+        buf_printf(&line, " (%s)", who);
     if (f->drawn > 0)
         fprintf(f->to, "\033[%zuA\033[J", f->drawn);
     f->drawn = 0;

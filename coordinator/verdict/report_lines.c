@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "coordinator/verdict/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct build {
@@ -142,15 +143,34 @@ static void compare_facts(struct build *b, const struct report_cell *c, const st
     }
 }
 
+/* How many there were; that some did not succeed is said, since what is measured after them may not be warm. */
+static void warmup_line(struct build *b)
+{
+    size_t warmups = 0, bad = 0;
+    char not_ok[40] = "";
+
+    for (size_t i = 0; i < b->out->cell_count; i++) {
+        const struct report_cell *c = &b->out->cells[i];
+
+        warmups += c->warmups;
+        for (size_t k = 0; k < c->attempt_count; k++) {
+            const struct report_attempt *a = &c->attempts[k];
+
+            bad += (a->row->warmup || a->run->warmup) && a->row->outcome != OUTCOME_OK;
+        }
+    }
+    if (warmups == 0)
+        return;
+    if (bad > 0)
+        snprintf(not_ok, sizeof not_ok, " (%zu not ok)", bad);
+    add_line(b, "warm-up", mem_arena_printf(b->arena, "%zu throw-away attempt%s%s, in no number", warmups, warmups == 1 ? "" : "s", not_ok));
+}
+
 static void collect_lines(struct build *b)
 {
-    size_t warmups = 0;
     size_t nodata = 0;
 
-    for (size_t i = 0; i < b->out->cell_count; i++)
-        warmups += b->out->cells[i].warmups;
-    if (warmups > 0)
-        add_line(b, "warm-up", mem_arena_printf(b->arena, "%zu throw-away attempt%s, in no number", warmups, warmups == 1 ? "" : "s"));
+    warmup_line(b);
     for (size_t i = 0; i < b->out->cell_count; i++)
         cell_lines(b, &b->out->cells[i]);
     for (size_t i = 0; i < b->data->run_count; i++)

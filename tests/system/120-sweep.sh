@@ -129,6 +129,8 @@ fi
 # Exit statuses of --wait.
 printf 'sweep: fails\nworkload: {run: "false"}\nhosts: [h1]\njobs: [1]\nrepeat: {warmup: 0, until: 2}\n' >fails.yaml
 claim "a sweep with failures: 1" exits 1 ms f sweep run --wait fails.yaml
+claim "its cells have ended" says ended ms f sweep show fails
+claim "none of them is open" sh -c '! MAKESPAN_HOME=f/home makespan sweep show fails | grep -w open'
 claim "failures are counted below the table" says "failed" ms f report fails
 claim "retry makes them again" ms f sweep retry fails
 claim "and they end again" wait_for 30 sweep_ended f fails/1

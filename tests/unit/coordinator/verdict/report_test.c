@@ -230,6 +230,24 @@ Test(report, numbers_of_a_cell)
     free(s);
 }
 
+Test(report, a_warm_up_that_did_not_succeed_is_said)
+{
+    struct sample *s = make_full_sample();
+    struct mem_arena *arena = mem_arena_new(0);
+    struct report r;
+
+    for (size_t i = 0; i < s->data.run_count; i++) {
+        if (s->runs[i].warmup)
+            s->attempts[i].outcome = OUTCOME_FAILED;
+    }
+    cr_assert_eq(report_build(arena, &s->data, &r), 0);
+    cr_assert(r.line_count > 0);
+    cr_expect_str_eq(r.lines[0].kind, "warm-up");
+    cr_expect_str_eq(r.lines[0].text, "1 throw-away attempt (1 not ok), in no number");
+    mem_arena_free(&arena);
+    free(s);
+}
+
 Test(report, counts_runs_that_are_still_to_be_drawn)
 {
     struct sample *s = make_full_sample();
