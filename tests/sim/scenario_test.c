@@ -77,11 +77,14 @@ struct plan {
 struct play {
     struct fleet *fleet;
     struct plan plan;
+    struct target *targets;
 };
 
+/* What a fault of later happens to. Kept until the play ends, which may be before the fault. */
 struct target {
     struct play *play;
     struct node *node;
+    struct target *next;
 };
 
 static unsigned draw(struct play *p, int64_t low, int64_t high)
@@ -126,7 +129,6 @@ static void cut(void *arg)
 {
     struct target *t = arg;
     node_cut(t->node);
-    free(t);
 }
 
 static void crash(void *arg)
@@ -137,14 +139,12 @@ static void crash(void *arg)
         node_crash(t->node, p->plan.worker_crash);
         fleet_restart(p->fleet, t->node, draw_pause(p));
     }
-    free(t);
 }
 
 static void reach_again(void *arg)
 {
     struct target *t = arg;
     node_isolate(t->node, false);
-    free(t);
 }
 
 static void make_room(void *arg)
@@ -152,7 +152,6 @@ static void make_room(void *arg)
     struct target *t = arg;
     disk_set_size(node_disk(t->node), UINT64_MAX);
     world_note(fleet_world(t->play->fleet), "the disk of %s has room", node_name(t->node));
-    free(t);
 }
 
 /* From now on only so little more fits: a few records, or a part of one. */
@@ -174,7 +173,6 @@ static void step_wall(void *arg)
     struct target *t = arg;
     struct world *w = fleet_world(t->play->fleet);
     node_step_wall(t->node, world_between(w, -3 * CLOCK_HOUR, 3 * CLOCK_HOUR));
-    free(t);
 }
 
 static struct target *target_of(struct play *p, struct node *node)
@@ -182,7 +180,18 @@ static struct target *target_of(struct play *p, struct node *node)
     struct target *t = mem_xzalloc(sizeof(*t));
     t->play = p;
     t->node = node;
+    t->next = p->targets;
+    p->targets = t;
     return t;
+}
+
+static void free_targets(struct play *p)
+{
+    while (p->targets != NULL) {
+        struct target *next = p->targets->next;
+        free(p->targets);
+        p->targets = next;
+    }
 }
 
 /* In the context of the worker: what happens to it happens a little later. */
@@ -337,6 +346,7 @@ static void play_fleet(uint64_t seed, bool show, unsigned workers, const char *s
     out->runs = fleet_run_count(fleet);
     out->took_ns = world_now(w);
     fleet_free(&fleet);
+    free_targets(&p);
 }
 
 static void play(uint64_t seed, bool show, struct told *out)
