@@ -383,6 +383,14 @@ int file_disk_free(const char *path, uint64_t *bytes)
     return 0;
 }
 
+bool file_same_disk(const char *a, const char *b)
+{
+    struct stat one;
+    struct stat other;
+    return compat_stat(AT_FDCWD, a, 0, &one, NULL) == 0 &&
+           compat_stat(AT_FDCWD, b, 0, &other, NULL) == 0 && one.st_dev == other.st_dev;
+}
+
 int file_path(char *dst, size_t room, const char *dir, const char *name)
 {
     size_t n = strlen(dir);

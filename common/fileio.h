@@ -63,6 +63,8 @@ int file_list(const char *path, file_list_f *f, void *arg) MUST_CHECK;
 int file_remove_tree(const char *path) MUST_CHECK;
 /* Free bytes of the file system that holds path. */
 int file_disk_free(const char *path, uint64_t *bytes) MUST_CHECK;
+/* Whether one file system holds both; false also when one of them cannot be looked at. */
+bool file_same_disk(const char *a, const char *b);
 
 /* An advisory lock on a file (flock) that is made, mode 0666, when missing. `holder` is a line (at most 255 bytes) written into it for others
  * to read. Held by another: -ERR_BUSY, and that line, without control characters, is copied to `other` (256 bytes; empty when unknown: on a full

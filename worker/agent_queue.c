@@ -86,7 +86,7 @@ static bool has_space(struct agent *agent)
     if (err != 0)
         no_room(agent, "spool", "results", err);
     /* A build may have filled the disk, and what it left is removed before the next one alone. */
-    if (err != 0 && trees_give_room(agent->trees))
+    if (err != 0 && trees_give_room(agent->trees, TREES_ROOM_STANDING))
         log_warn("what builds left in %s is thrown away, as far as that is needed",
                  agent->conf->dir);
     return err == 0;

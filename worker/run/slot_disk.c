@@ -1,5 +1,5 @@
 /* slot_disk.c: a full disk: what the worker itself could not write is waited for, visibly, and tried
- * again when there is room. A build that fills its own tree is not this file's matter: its failure
+ * again when there is room, which it makes itself where earlier builds took it. A build that fills its own tree is not this file's matter: its failure
  * is its result. */
 #include "common/clock.h"
 #include "common/err.h"
@@ -9,6 +9,7 @@
 #include "common/num.h"
 #include "common/str.h"
 #include "worker/run/slot_int.h"
+#include "worker/run/tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,6 +81,20 @@ static void try_now(struct slot *slot, uint64_t n)
     again(slot);
 }
 
+/* What is thrown away so that this run can go on: never what it is being prepared in. */
+static bool give_room(struct slot *slot)
+{
+    struct trees *trees = slot->conf.trees;
+    enum trees_room what = slot->phase == PHASE_FETCH   ? TREES_ROOM_STANDING
+                           : slot->phase == PHASE_SETUP ? TREES_ROOM_HOME
+                                                        : TREES_ROOM_WAITING;
+
+    if (!file_same_disk(slot->disk.dir, trees_work(trees)) || !trees_give_room(trees, what))
+        return false;
+    log_warn("what builds left in %s is thrown away, as far as that is needed", trees_work(trees));
+    return true;
+}
+
 static void look(struct slot *slot)
 {
     struct slot_disk *disk = &slot->disk;
@@ -92,9 +107,13 @@ static void look(struct slot *slot)
         slot_fail(slot, OUTCOME_INTERRUPTED, "%s, and there was no room within a day", text);
         return;
     }
-    if ((n > disk->had && n - disk->had >= RISE) || now - disk->tried_ns >= TRY_ANYWAY) {
-        try_now(slot, n);
-        return;
+    /* What is being removed would go on while the run is timed: it is waited for. */
+    if (!trees_tidying(slot->conf.trees)) {
+        if ((n > disk->had && n - disk->had >= RISE) || now - disk->tried_ns >= TRY_ANYWAY) {
+            try_now(slot, n);
+            return;
+        }
+        (void)give_room(slot);
     }
     if (now - disk->told_ns >= TELL)
         tell_wait(slot);

@@ -164,24 +164,45 @@ static void fill_want(const struct slot *slot, struct tree_want *want, const cha
                                .fingerprint = slot->at.fingerprint};
 }
 
-void slot_get_archive(struct slot *slot)
+/* Whether the wanted tree is there. */
+static bool has_tree(const struct slot *slot)
 {
-    const struct msg_assign *a = slot->at.a;
-    const char **env;
+    const char **env = mem_xarray(SLOT_SETUP_ENV + slot->at.a->env_count + 1, sizeof *env);
     char text[SLOT_SETUP_ENV][SLOT_SETUP_TEXT];
     struct tree_want want;
     bool have;
 
+    fill_want(slot, &want, env, text);
+    have = trees_have(slot->conf.trees, &want);
+    free(env);
+    return have;
+}
+
+/* What an earlier build left on a full disk would make this one fail. The tree of a host's own folder
+ * is not known by now, so that the one that stands may be it. */
+static bool makes_room(struct slot *slot)
+{
+    struct trees *trees = slot->conf.trees;
+    bool other = slot->at.a->source_kind != TREE_HOST_DIR && !has_tree(slot);
+
+    if (!slot_disk_is_full(trees_work(trees)))
+        return false;
+    return trees_tidying(trees) ||
+           trees_give_room(trees, other ? TREES_ROOM_STANDING : TREES_ROOM_HOME);
+}
+
+void slot_get_archive(struct slot *slot)
+{
+    if (makes_room(slot)) {
+        try_again(slot, slot_get_archive);
+        return;
+    }
     if (!wants_archive(slot)) {
         slot_make_tree(slot);
         return;
     }
-    fetch_keep(slot->conf.fetch, a->blob.data);
-    env = mem_xarray(SLOT_SETUP_ENV + a->env_count + 1, sizeof *env);
-    fill_want(slot, &want, env, text);
-    have = trees_have(slot->conf.trees, &want);
-    free(env);
-    if (have)
+    fetch_keep(slot->conf.fetch, slot->at.a->blob.data);
+    if (has_tree(slot))
         slot_make_tree(slot);
     else
         bring_archive(slot);

@@ -331,29 +331,36 @@ static void room_given(int code, void *arg)
 }
 
 /* Moves one thing into the trash. */
-static int throw_one_away(struct trees *trees)
+static int throw_one_away(struct trees *trees, enum trees_room what)
 {
     int oldest;
     int r;
 
-    if (!is_empty(trees->at.home) || !is_empty(trees->at.tmp)) {
+    if (what >= TREES_ROOM_HOME && (!is_empty(trees->at.home) || !is_empty(trees->at.tmp))) {
         r = renew(trees, trees->at.home);
         return r != 0 ? r : renew(trees, trees->at.tmp);
     }
     oldest = tree_store_oldest(trees, NULL);
     if (oldest >= 0)
         return tree_store_drop(trees, (size_t)oldest);
-    return file_exists(trees->at.build) ? tree_store_put_away(trees, false) : 0;
+    return what >= TREES_ROOM_STANDING && file_exists(trees->at.build)
+               ? tree_store_put_away(trees, false)
+               : 0;
 }
 
-bool trees_give_room(struct trees *trees)
+bool trees_tidying(const struct trees *trees)
+{
+    return trees->clean != NULL;
+}
+
+bool trees_give_room(struct trees *trees, enum trees_room what)
 {
     struct diag *diag;
     int r;
 
     if (trees->clean != NULL || trees->job != NULL)
         return false;
-    r = throw_one_away(trees);
+    r = throw_one_away(trees, what);
     if (r != 0)
         log_warn("no room could be made in %s: %s", trees->at.work, err_text(r));
     if (!tree_store_has_trash(trees))

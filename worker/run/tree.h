@@ -94,9 +94,20 @@ int trees_mend_home(struct trees *trees) MUST_CHECK;
 typedef void tree_clean_f(int code, void *arg);
 int trees_clean_home(struct trees *trees, tree_clean_f *f, void *arg, struct diag *diag) MUST_CHECK;
 
-/* The disk is full: throws away one thing that can be made again, while nothing runs: what lies in HOME and TMPDIR, else the tree that waits for
- * longest, else the one that stands. What is thrown away is removed by a child, later. False: there was nothing, or a child is at work. */
-bool trees_give_room(struct trees *trees);
+/* What may be thrown away for room, the cheapest first; each with those before it. */
+enum trees_room {
+    TREES_ROOM_WAITING, /* the trees that wait */
+    TREES_ROOM_HOME,    /* what lies in HOME and TMPDIR */
+    TREES_ROOM_STANDING /* the tree that stands */
+};
+
+/* The disk is full: throws away one thing that can be made again, while nothing is timed: what lies
+ * in HOME and TMPDIR, else the tree that waits for longest, else the one that stands, as far as
+ * `what` allows. A child removes it, later: until trees_tidying() is false. False: there was
+ * nothing, or a child is at work. */
+bool trees_give_room(struct trees *trees, enum trees_room what);
+/* Whether a child of trees_give_room() or trees_clean_home() is at work. */
+bool trees_tidying(const struct trees *trees);
 
 /* The folder of all of them; borrowed for the life of trees. */
 const char *trees_work(const struct trees *trees);

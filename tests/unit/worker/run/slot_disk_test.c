@@ -9,9 +9,11 @@
 #include "tests/unit/worker/run/slot_rig.h"
 #include "tests/unit/worker/tarmake.h"
 #include "worker/os/confine.h"
+#include "worker/run/slot_int.h"
 #include "worker/run/spool.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,4 +220,48 @@ Test(slot_disk, a_build_that_fills_its_own_tree_fails)
     slot_rig_output(&got, PHASE_MEASURE, printed, sizeof printed);
     cr_assert(says(printed, "go\n"), "%s", printed);
     cr_assert_not(says(rig.waits, "waits for room"), "%s", rig.waits);
+}
+
+/* What an earlier sweep left goes before the next one suffers from it: its tree, HOME and TMPDIR. */
+Test(slot_disk, what_other_builds_left_makes_room)
+{
+    static const char *const fills[] = {"big", "$HOME/big", "$TMPDIR/big"};
+    char command[64];
+
+    for (size_t i = 0; i < 3; i++) {
+        struct msg m = records_assign(10 + 2 * i, 1);
+        struct msg next = records_assign(11 + 2 * i, 1);
+
+        (void)snprintf(command, sizeof command, "cat /dev/zero >\"%s\" 2>/dev/null; true", fills[i]);
+        m.u.assign.setup = "echo one >made";
+        m.u.assign.command = command;
+        slot_rig_start(&rig, &m);
+        cr_assert_eq(ends()->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
+        cr_assert(slot_disk_is_full(rig.dir));
+        slot_rig_forget(&got);
+        next.u.assign.setup = "echo another >made";
+        next.u.assign.command = "head -c 2000000 /dev/zero >mine";
+        slot_rig_start(&rig, &next);
+        cr_assert_eq(ends()->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
+        cr_assert_not(says(rig.waits, "waits for room"), "%s", rig.waits);
+        slot_rig_forget(&got);
+    }
+}
+
+/* A disk that gets full while a run is prepared: a tree that waits is given for it. */
+Test(slot_disk, a_waiting_tree_makes_room)
+{
+    struct msg m = records_assign(1, 1);
+    struct msg next = records_assign(2, 1);
+
+    m.u.assign.setup = "head -c 2000000 /dev/zero >large";
+    slot_rig_run(&rig, &m);
+    next.u.assign.fingerprint = "echo another";
+    next.u.assign.reset = "echo here; sleep 0.5";
+    next.u.assign.command = "test ! -e large";
+    slot_rig_start(&rig, &next);
+    slot_rig_until_printed(&rig, PHASE_RESET, "reset");
+    slot_rig_fill(&rig, "filler");
+    until_it_waits(PHASE_RESET, "out");
+    cr_assert_eq(ends()->outcome, (uint32_t)OUTCOME_OK, "%s", got.result->text);
 }

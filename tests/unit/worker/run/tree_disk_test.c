@@ -204,8 +204,8 @@ Test(tree, a_link_in_place_of_a_folder_is_removed_alone)
 
 static void give_room(struct treebench *b)
 {
-    cr_assert(trees_give_room(b->trees));
-    cr_expect_not(trees_give_room(b->trees), "one after the other");
+    cr_assert(trees_give_room(b->trees, TREES_ROOM_STANDING));
+    cr_expect_not(trees_give_room(b->trees, TREES_ROOM_STANDING), "one after the other");
     for (int64_t end = clock_mono_ns() + 30 * CLOCK_SEC; b->trees->clean != NULL;) {
         cr_assert_lt(clock_mono_ns(), end);
         loop_turn(b->loop, 100 * CLOCK_MS);
@@ -240,9 +240,10 @@ Test(tree, gives_room_one_by_one)
     give_room(&b);
     cr_expect_not(trees_have(b.trees, &want[1]));
     cr_expect(trees_have(b.trees, &want[2]));
+    cr_expect_not(trees_give_room(b.trees, TREES_ROOM_HOME), "what stands was not offered");
     give_room(&b);
     cr_expect_not(trees_have(b.trees, &want[2]));
-    cr_expect_not(trees_give_room(b.trees), "there is nothing more");
+    cr_expect_not(trees_give_room(b.trees, TREES_ROOM_STANDING), "there is nothing more");
     treebench_prepare(&b, &want[2]);
     cr_expect(b.fresh);
     treebench_expect_file(&b, "three");
