@@ -136,7 +136,8 @@ static int unclean(struct whole *w)
     if (tree_failed(a)) {
         return fail_tree(w);
     }
-    if (w->run.warmup) {
+    /* What was cut short has warmed nothing, or not all; any other has run to its end. */
+    if (w->run.warmup && a->outcome != OUTCOME_INTERRUPTED && a->outcome != OUTCOME_SUPERSEDED) {
         char reason[64];
         snprintf(reason, sizeof(reason), "warm-up %s", vocab_outcome((int)a->outcome));
         return plan_run_finish(w->plan, w->now, &w->run, reason);

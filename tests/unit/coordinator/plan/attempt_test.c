@@ -148,10 +148,10 @@ Test(attempt, an_older_one_that_is_unclean_uses_up_nothing)
     rig_free(&rig);
 }
 
-Test(attempt, a_warm_up_ends_its_run_whatever_came_out)
+/* What was cut short warmed nothing, and is made again as often as a measured run. */
+Test(attempt, a_warm_up_that_ran_to_its_end_ends_its_run)
 {
-    static const enum outcome outcomes[] = {OUTCOME_OK, OUTCOME_FAILED, OUTCOME_INVALID,
-                                            OUTCOME_INTERRUPTED};
+    static const enum outcome outcomes[] = {OUTCOME_OK, OUTCOME_FAILED, OUTCOME_INVALID};
     struct rig *rig;
     struct rig_worker *w = rig_one_host(&rig, 0);
     int64_t sweep = rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 2, until: 1}\n");
@@ -162,7 +162,25 @@ Test(attempt, a_warm_up_ends_its_run_whatever_came_out)
         cr_assert_eq(rig_run(rig, run).counted, 0);
         cr_assert_eq(rig_run(rig, run).attempts, 1);
     }
+    int64_t run = make(rig, w, OUTCOME_INTERRUPTED, PHASE_MEASURE);
+    cr_assert(rig_run(rig, run).warmup);
+    cr_assert_neq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).tries_interrupted, 1);
+    cr_assert_eq(make(rig, w, OUTCOME_OK, PHASE_CHECK), run, "before what it warms for");
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
     cr_assert_eq(rig_count(rig, sweep, RUN_DONE, true), 4);
+    rig_free(&rig);
+}
+
+Test(attempt, a_warm_up_is_not_interrupted_for_ever)
+{
+    struct rig *rig;
+    struct rig_worker *w = rig_one_host(&rig, 0);
+    rig_sweep(rig, FILE_HEAD "jobs: [1]\nrepeat: {warmup: 1, until: 1}\nretry: {interrupted: 1}\n");
+    int64_t run = make(rig, w, OUTCOME_INTERRUPTED, PHASE_MEASURE);
+    cr_assert_eq(make(rig, w, OUTCOME_INTERRUPTED, PHASE_MEASURE), run);
+    cr_assert_eq(rig_run(rig, run).state, RUN_DONE);
+    cr_assert_eq(rig_run(rig, run).attempts, 2);
     rig_free(&rig);
 }
 
