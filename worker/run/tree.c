@@ -326,16 +326,20 @@ static bool is_empty(const char *folder)
 
 static void room_given(int code, void *arg)
 {
+    struct trees *trees;
+
+    CAST_OBJ(trees, arg, TREES_MAGIC);
     (void)code; /* what could not be removed stays in the trash */
-    (void)arg;
+    trees->trash_stays = tree_store_has_trash(trees);
 }
 
-/* Moves one thing into the trash. */
-static int throw_one_away(struct trees *trees, enum trees_room what)
+/* Moves one thing into the trash; *thrown: there was one. */
+static int throw_one_away(struct trees *trees, enum trees_room what, bool *thrown)
 {
     int oldest;
     int r;
 
+    *thrown = true;
     if (what >= TREES_ROOM_HOME && (!is_empty(trees->at.home) || !is_empty(trees->at.tmp))) {
         r = renew(trees, trees->at.home);
         return r != 0 ? r : renew(trees, trees->at.tmp);
@@ -343,9 +347,10 @@ static int throw_one_away(struct trees *trees, enum trees_room what)
     oldest = tree_store_oldest(trees, NULL);
     if (oldest >= 0)
         return tree_store_drop(trees, (size_t)oldest);
-    return what >= TREES_ROOM_STANDING && file_exists(trees->at.build)
-               ? tree_store_put_away(trees, false)
-               : 0;
+    if (what >= TREES_ROOM_STANDING && file_exists(trees->at.build))
+        return tree_store_put_away(trees, false);
+    *thrown = false;
+    return 0;
 }
 
 bool trees_tidying(const struct trees *trees)
@@ -356,17 +361,21 @@ bool trees_tidying(const struct trees *trees)
 bool trees_give_room(struct trees *trees, enum trees_room what)
 {
     struct diag *diag;
+    bool thrown;
     int r;
 
     if (trees->clean != NULL || trees->job != NULL)
         return false;
-    r = throw_one_away(trees, what);
+    r = throw_one_away(trees, what, &thrown);
     if (r != 0)
         log_warn("no room could be made in %s: %s", trees->at.work, err_text(r));
-    if (!tree_store_has_trash(trees))
-        return false;
+    if (r != 0 || !thrown) {
+        /* What lies in the trash may go now, unless that was tried and it stayed. */
+        if (trees->trash_stays || !tree_store_has_trash(trees))
+            return false;
+    }
     diag = diag_new(1);
-    r = start_cleaning(trees, room_given, NULL, diag);
+    r = start_cleaning(trees, room_given, trees, diag);
     diag_free(&diag);
     return r == 0;
 }

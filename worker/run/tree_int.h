@@ -62,6 +62,7 @@ struct trees {
 
     struct tree_job *job;
     struct clean_job *clean;
+    bool trash_stays; /* removing what lies in the trash was tried, and some stayed */
 };
 
 /* --- tree_key.c --- */

@@ -364,6 +364,12 @@ int file_disk_free(const char *path, uint64_t *bytes)
     return 0;
 }
 
+/* A node has one. */
+bool file_same_disk(const char *a, const char *b)
+{
+    return file_exists(a) && file_exists(b);
+}
+
 int file_path(char *dst, size_t room, const char *dir, const char *name)
 {
     int n = snprintf(dst, room, "%s%s%s", dir, strcmp(dir, "/") == 0 ? "" : "/", name);

@@ -5,6 +5,7 @@
 #include "common/loop.h"
 #include "tests/unit/worker/run/records.h"
 #include "tests/unit/worker/run/slot_rig.h"
+#include "tests/unit/worker/work.h"
 #include "worker/os/confine.h"
 #include "worker/run/journal.h"
 #include "worker/run/slot_int.h"
@@ -203,8 +204,10 @@ static void overrun_emptying(uint64_t run)
     struct msg m = records_assign(run, 1);
     char path[FILE_PATH_MAX];
 
+    /* So many that the child is sure to be at it in the next turn. */
     cr_assert_eq(file_path(path, sizeof path, trees_tmp(rig.trees), "left"), 0);
     cr_assert_eq(file_mkdirs(path, 0755), 0);
+    cr_assert_eq(work_sh("cd '%s' && seq 20000 | xargs touch", path), 0);
     slot_rig_start(&rig, &m);
     slot_rig_until(&rig, PHASE_RESET);
     cr_assert(rig.slot->cleaning);
