@@ -431,7 +431,7 @@ Test(slot, holds_the_lock_while_it_measures_and_not_longer)
 {
     char other[256];
     struct file_lock *lock = NULL;
-    char run_command[FILE_PATH_MAX + 100], check[FILE_PATH_MAX + 100];
+    char run_command[FILE_PATH_MAX + 100] = "", check[FILE_PATH_MAX + 100];
     struct msg m = assign(run_command);
 
     (void)snprintf(run_command, sizeof run_command,
